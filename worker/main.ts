@@ -13,7 +13,7 @@ import { HEARTBEAT_THROTTLE_MS } from '../activities/attempt.ts';
 import { KubernetesClient } from '../kubernetes/client.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
 import { loadConnection } from '../kubernetes/kubeconfig.ts';
-import { leaderTaskQueue, workflowTaskQueue } from '../workflows/messages.ts';
+import { leaderTaskQueue, waitsTaskQueue, workflowTaskQueue } from '../workflows/messages.ts';
 import type { WorkerConfig, WorkerFlags } from './config.ts';
 import { readConfig } from './config.ts';
 import { followRepositories, syncRuns } from './followed-repositories.ts';
@@ -51,6 +51,12 @@ const SILENT_MS = 90_000;
  * pods, made every few seconds, more than 100 MiB of garbage stays then. With 50 a plan takes no longer.
  */
 const HEAP_GROWING_PERCENT = 50;
+
+/** Of activities that plan or write. */
+const MOST_ACTIVITIES = 1_000;
+
+/** A wait costs a promise, a timer and a heartbeat a second: so many that the waits of a base image that nobody can pull find room. */
+const MOST_WAITS = 10_000;
 
 /** Requests have deadlines of ten seconds, activities five to end in. */
 const LEADER_END_MS = 15_000;
@@ -330,16 +336,26 @@ class WorkerProcess {
     this.#tellOfTemporal();
     repositories.trouble('file', this.#repositories.problem);
     const unsubscribeProblem = this.#repositories.onProblem((text) => repositories.trouble('file', text));
-    const activities = this.#runTemporalWorker('leader activities', signal, {
-      taskQueue: leaderTaskQueue(this.#config.cluster),
+    const { cluster } = this.#config;
+    const running = {
+      // The waits of runs that an earlier version has started are here too.
       activities: { ...leader.activities, ...leader.rollingUpdates, ...repositories.activities },
-      maxConcurrentActivityTaskExecutions: 1_000,
       maxHeartbeatThrottleInterval: HEARTBEAT_THROTTLE_MS,
       shutdownGraceTime: '100ms',
       shutdownForceTime: '5s',
+    } as const;
+    const activities = this.#runTemporalWorker('leader activities', signal, {
+      ...running,
+      taskQueue: leaderTaskQueue(cluster),
+      maxConcurrentActivityTaskExecutions: MOST_ACTIVITIES,
+    });
+    const waits = this.#runTemporalWorker('leader waits', signal, {
+      ...running,
+      taskQueue: waitsTaskQueue(cluster),
+      maxConcurrentActivityTaskExecutions: MOST_WAITS,
     });
     try {
-      if (!signal.aborted) await Promise.race([activities, once(signal, 'abort')]);
+      if (!signal.aborted) await Promise.race([Promise.all([activities, waits]), once(signal, 'abort')]);
     } finally {
       this.#leader = undefined;
       this.#poke = undefined;
@@ -349,7 +365,7 @@ class WorkerProcess {
       // What does not end keeps this replica from leading no longer than that; it cannot write any more, for its fence closes.
       const onLate = (left: readonly string[]) =>
         this.#log.warn({ left }, 'what this replica did as leader does not end: it goes on without');
-      await endWithin({ activities }, LEADER_END_MS, onLate);
+      await endWithin({ activities, waits }, LEADER_END_MS, onLate);
       await endWithin(
         { controllers: leader.stop(), repositories: repositories.stop() },
         LEADER_END_MS,

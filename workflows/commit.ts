@@ -25,7 +25,7 @@ import type {
 import { awaiting, mutating } from './activity-options.ts';
 import { CommitDisplay } from './commit-display.ts';
 import { failureMessage } from './commit-end.ts';
-import { leaderTaskQueue } from './messages.ts';
+import { leaderTaskQueue, waitsTaskQueue } from './messages.ts';
 import { cancellationOf } from './run.ts';
 import type { CommitInput, CommitResult } from './sync-messages.ts';
 import type { ApplyStep } from '../git/order.ts';
@@ -201,7 +201,7 @@ class CommitRun {
 
   async #checkDeferred(): Promise<boolean> {
     const { awaitFoundations } = proxyActivities<CommitActivities>({
-      ...awaiting(this.#taskQueue),
+      ...awaiting(waitsTaskQueue(this.#input.cluster)),
       summary: 'await new kinds and namespaces',
     });
     const unusable = await awaitFoundations(this.#reference);
@@ -243,7 +243,7 @@ class CommitRun {
     const isWhole = stages.length > 0 && inWaves !== true;
     this.#display.enterWave(name, wave, isWhole);
     const { awaitWave } = proxyActivities<CommitActivities>({
-      ...awaiting(this.#taskQueue),
+      ...awaiting(waitsTaskQueue(this.#input.cluster)),
       startToCloseTimeout: '12 hours',
       summary: `await what is before ${isWhole ? name : `${stepName(wave, rank)} of ${name}`}`,
     });
@@ -280,7 +280,7 @@ class CommitRun {
   async #awaitRollouts(): Promise<void> {
     this.#display.enter('AwaitingRollouts');
     const { awaitRollouts } = proxyActivities<CommitActivities>({
-      ...awaiting(this.#taskQueue),
+      ...awaiting(waitsTaskQueue(this.#input.cluster)),
       startToCloseTimeout: '12 hours',
       summary: 'await rollouts',
     });

@@ -136,3 +136,8 @@ export function workflowTaskQueue(cluster: string): string {
 export function leaderTaskQueue(cluster: string): string {
   return `fairlead-${cluster}-leader`;
 }
+
+/** Activities that only wait, hours long: polled by the same, beside the others, so that no number of them holds up one that plans or writes. */
+export function waitsTaskQueue(cluster: string): string {
+  return `fairlead-${cluster}-leader-waits`;
+}

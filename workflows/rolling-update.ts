@@ -24,7 +24,7 @@ import type {
 import type { UpdatePeriod } from '../planners/rolling-update-period.ts';
 import type { UpdatePhase } from '../planners/rolling-update-steps.ts';
 import { awaiting, mutating } from './activity-options.ts';
-import { leaderTaskQueue } from './messages.ts';
+import { leaderTaskQueue, waitsTaskQueue } from './messages.ts';
 import { OperatorWishes, describeWish } from './operator-wishes.ts';
 import type { QueuedWish } from './operator-wishes.ts';
 import { RollingUpdateDisplay } from './rolling-update-display.ts';
@@ -224,7 +224,7 @@ class RollingUpdateRun {
 
   #await(): RollingUpdateActivities {
     return proxyActivities<RollingUpdateActivities>({
-      ...awaiting(this.#taskQueue),
+      ...awaiting(waitsTaskQueue(this.#input.cluster)),
       summary: summaryOf(this.#display.waitingFor()),
     });
   }

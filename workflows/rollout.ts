@@ -30,7 +30,13 @@ import type {
 import type { OnDeadline } from '../planners/workload.ts';
 import { awaiting, mutating } from './activity-options.ts';
 import type { RolloutInput, RolloutResult } from './messages.ts';
-import { leaderTaskQueue, objectChangedSignal, progressQuery, rolloutSupersededSignal } from './messages.ts';
+import {
+  leaderTaskQueue,
+  objectChangedSignal,
+  progressQuery,
+  rolloutSupersededSignal,
+  waitsTaskQueue,
+} from './messages.ts';
 import { OperatorWishes, describeWish } from './operator-wishes.ts';
 import type { QueuedWish } from './operator-wishes.ts';
 import { RolloutDisplay } from './rollout-display.ts';
@@ -138,7 +144,7 @@ class RolloutRun implements RolloutDriver {
 
   async awaitReady(deadlineReported: boolean): Promise<AwaitReadyResult | Ending> {
     const { awaitReady } = proxyActivities<RolloutActivities>({
-      ...awaiting(this.#taskQueue),
+      ...awaiting(waitsTaskQueue(this.#input.cluster)),
       summary: this.#display.waitingFor(),
     });
     const scope = new CancellationScope();

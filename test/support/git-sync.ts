@@ -21,7 +21,7 @@ import type { SeenSource } from '../../git/other-commits.ts';
 import type { Repository } from '../../git/repositories.ts';
 import { toMessage } from '../../kubernetes/api-error.ts';
 import type { KubernetesClient } from '../../kubernetes/client.ts';
-import { leaderTaskQueue, workflowTaskQueue } from '../../workflows/messages.ts';
+import { leaderTaskQueue, waitsTaskQueue, workflowTaskQueue } from '../../workflows/messages.ts';
 import type { SeenCommit, SyncView } from '../../workflows/sync-messages.ts';
 import { commitWorkflowId, syncStatusQuery, syncWorkflowId } from '../../workflows/sync-messages.ts';
 import { builtWorker } from './built-worker.ts';
@@ -50,7 +50,7 @@ export class GitSync {
   readonly #connection: NativeConnection;
   readonly #createWorkflows: () => Promise<Worker>;
   #workflows: RunningWorker;
-  readonly #activities: RunningWorker;
+  readonly #activities: readonly RunningWorker[];
   readonly #cache: string;
   readonly runs: SyncRuns;
   /** What the looks of a poller have found, by the name of the repository: this worker has none. */
@@ -68,7 +68,7 @@ export class GitSync {
     cache: string,
     clusterUid: string,
     createWorkflows: () => Promise<Worker>,
-    [workflows, activities]: readonly [Worker, Worker],
+    [workflows, ...activities]: readonly [Worker, ...Worker[]],
   ) {
     this.#options = options;
     this.cluster = options.cluster;
@@ -84,7 +84,7 @@ export class GitSync {
     });
     this.#createWorkflows = createWorkflows;
     this.#workflows = running(workflows);
-    this.#activities = running(activities);
+    this.#activities = activities.map(running);
   }
 
   static async start(options: GitSyncOptions): Promise<GitSync> {
@@ -152,14 +152,19 @@ export class GitSync {
         workflowBundle,
         stickyQueueScheduleToStartTimeout: '1s',
       });
-    const worker = await Worker.create({
-      connection,
-      taskQueue: leaderTaskQueue(cluster),
-      activities,
-      maxHeartbeatThrottleInterval: HEARTBEAT_THROTTLE_MS,
-      shutdownForceTime: '5s',
-    });
-    const workers = [await createWorkflows(), worker] as const;
+    const createActivities = async (taskQueue: string) =>
+      await Worker.create({
+        connection,
+        taskQueue,
+        activities,
+        maxHeartbeatThrottleInterval: HEARTBEAT_THROTTLE_MS,
+        shutdownForceTime: '5s',
+      });
+    const workers = [
+      await createWorkflows(),
+      await createActivities(leaderTaskQueue(cluster)),
+      await createActivities(waitsTaskQueue(cluster)),
+    ] as const;
     const sync = new GitSync(options, temporal, connection, cache, clusterUid, createWorkflows, workers);
     known = (name) => sync.#repositories.get(name);
     former = (name) => sync.#former.get(name);
@@ -270,7 +275,7 @@ export class GitSync {
   }
 
   async stop(): Promise<void> {
-    await Promise.all([end(this.#workflows), end(this.#activities)]);
+    await Promise.all([this.#workflows, ...this.#activities].map(end));
     await this.temporal.connection.close();
     await this.#connection.close();
     await rm(this.#cache, { recursive: true, force: true });

@@ -11,17 +11,18 @@ import { findBinary } from '../../local/binaries.ts';
 import { findFreePorts } from '../../local/ports.ts';
 import { temporalServes } from '../../local/temporal-health.ts';
 import { HEARTBEAT_THROTTLE_MS } from '../../activities/attempt.ts';
-import { leaderTaskQueue, workflowTaskQueue } from '../../workflows/messages.ts';
+import { leaderTaskQueue, waitsTaskQueue, workflowTaskQueue } from '../../workflows/messages.ts';
 import { builtWorker } from './built-worker.ts';
 import { found } from './eventually.ts';
 
 export interface PlayedActivities {
   readonly client: Client;
-  /** Runs workflows of this cluster with these activities, until the function has resolved. */
+  /** Runs workflows of this cluster with these activities, until the function has resolved; at a time `slots` that do not wait. */
   readonly play: (
     cluster: string,
     activities: NonNullable<WorkerOptions['activities']>,
     during: () => Promise<void>,
+    slots?: number,
   ) => Promise<void>;
   readonly stop: () => Promise<void>;
 }
@@ -39,19 +40,20 @@ export async function startPlayedActivities(): Promise<PlayedActivities> {
   const native = await NativeConnection.connect({ address });
   return {
     client: new Client({ connection }),
-    async play(cluster, activities, during) {
+    async play(cluster, activities, during, slots = 100) {
       const workflows = await Worker.create({
         connection: native,
         taskQueue: workflowTaskQueue(cluster),
         workflowBundle: { codePath },
       });
+      const played = { connection: native, activities, maxHeartbeatThrottleInterval: HEARTBEAT_THROTTLE_MS };
       const leader = await Worker.create({
-        connection: native,
+        ...played,
         taskQueue: leaderTaskQueue(cluster),
-        activities,
-        maxHeartbeatThrottleInterval: HEARTBEAT_THROTTLE_MS,
+        maxConcurrentActivityTaskExecutions: slots,
       });
-      await workflows.runUntil(leader.runUntil(during));
+      const waits = await Worker.create({ ...played, taskQueue: waitsTaskQueue(cluster) });
+      await workflows.runUntil(leader.runUntil(waits.runUntil(during)));
     },
     async stop() {
       await native.close();
