@@ -74,6 +74,18 @@ class NameTakenError extends Error {
   }
 }
 
+/** The apiserver took a patch that changed nothing: the next plan wants it again, and trying at once would not help. */
+class TakenBackError extends Error {
+  override name = 'TakenBackError';
+
+  constructor() {
+    super(
+      'it was taken, and the object stayed as it was: a webhook or policy of admission takes back what it writes ' +
+        '(kubectl get mutatingwebhookconfigurations)',
+    );
+  }
+}
+
 export class Executor {
   readonly #options: ExecutorOptions;
   readonly #widths: SlowStart;
@@ -170,9 +182,12 @@ export class Executor {
       outcome = await this.#send(client, workload, action);
       memory.taken(workload.ref.uid, action, outcome, now());
     } catch (error) {
-      if (!isRefusal(error) && !isHeldByBudget(action, error) && !(error instanceof NameTakenError)) {
-        throw error;
-      }
+      const isRefused =
+        isRefusal(error) ||
+        isHeldByBudget(action, error) ||
+        error instanceof NameTakenError ||
+        error instanceof TakenBackError;
+      if (!isRefused) throw error;
       outcome = 'refused';
       const message = describeRefusal(error);
       memory.refused(workload.ref.uid, action, message, now(), {
@@ -207,10 +222,7 @@ export class Executor {
         case 'patch':
           if (action.rehearsal !== undefined) await rehearse(client, path, action, action.rehearsal);
           if (action.trial !== undefined) await this.#try(client, workload, action, action.trial);
-          cache.observeWrite(
-            action.resource,
-            await client.patch(path, patchType(action), withPreconditions(action)),
-          );
+          await this.#patch(client, action, path);
           return 'done';
         case 'delete':
           cache.observeDelete(action.resource, await client.delete(path, preconditions(action)), {
@@ -238,6 +250,17 @@ export class Executor {
       }
       throw error;
     }
+  }
+
+  /** @throws TakenBackError as well: the planner asks for no patch of an object that is as it wants it */
+  async #patch(client: KubernetesClient, action: Action, path: ResourcePath): Promise<void> {
+    const { cache } = this.#options;
+    const before =
+      action.resourceVersion ??
+      cache.get(action.resource, path.namespace, action.name)?.metadata.resourceVersion;
+    const patched = await client.patch(path, patchType(action), withPreconditions(action));
+    cache.observeWrite(action.resource, patched);
+    if (patched.metadata.resourceVersion === before) throw new TakenBackError();
   }
 
   /** Tries the patch that is to follow an action, without effect, unless it was taken for another pod; rejects as that would. */

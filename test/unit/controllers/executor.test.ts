@@ -117,3 +117,62 @@ describe('the name of a pod to be made is that of a pod of another', () => {
     });
   });
 });
+
+describe('a patch that changes nothing', () => {
+  const pod = { ...podOf(set, 0, 'web-a') };
+  const patch: Action = {
+    verb: 'patch',
+    resource: 'pods',
+    name: 'web-0',
+    uid: pod.metadata.uid,
+    body: { metadata: { labels: { 'apps.kubernetes.io/pod-index': '0' } } },
+    purpose: 'FixIdentity',
+    message: 'label Pod web-0',
+  };
+  const planned = (resourceVersion?: string): Action => ({
+    ...patch,
+    ...(resourceVersion !== undefined && { resourceVersion }),
+  });
+
+  /** Executes it so many times, each when it is due; the answer is a pod of that version. */
+  async function patched(action: Action, answered: string, times = 1) {
+    const version = (resourceVersion: string): Pod => ({
+      ...pod,
+      metadata: { ...pod.metadata, resourceVersion },
+    });
+    const client = trusted<KubernetesClient>({ patch: async () => version(answered) });
+    const told: string[] = [];
+    const events = trusted<EventRecorder>({
+      record: (...[, type, reason, message]: Parameters<EventRecorder['record']>) =>
+        void told.push(`${type} ${reason}: ${message}`),
+    });
+    const cache = trusted<WatchCache>({ observeWrite: () => undefined, get: () => version('7') });
+    const memory = new WriteMemory();
+    const reports = new ActionEvents(events);
+    const executor = new Executor({ cache, events, reports, memory, now: () => NOW });
+    let result = await executor.execute(client, set, [action]);
+    for (let i = 1; i < times; i += 1) result = await executor.execute(client, set, [action]);
+    return { result, told, refusal: memory.of(set.ref.uid).refusals.get(actionKey(action)) };
+  }
+
+  it.each([planned(), planned('7')])(
+    'is tried again with back-off, and told in the same words',
+    async (action) => {
+      const { result, told, refusal } = await patched(action, '7', 3);
+      expect(result).toMatchObject({ done: [], refused: [action], stale: [] });
+      expect(refusal?.retryAt).toBe(NOW + 4_000);
+      expect(new Set(told)).toEqual(
+        new Set([
+          'Warning FailedUpdate: label Pod web-0 failed: it was taken, and the object stayed as it was: a webhook or policy of ' +
+            'admission takes back what it writes (kubectl get mutatingwebhookconfigurations)',
+        ]),
+      );
+    },
+  );
+
+  it('is not one that changes something', async () => {
+    const { result, refusal } = await patched(planned(), '8');
+    expect(result).toMatchObject({ done: [planned()], refused: [] });
+    expect(refusal).toBeUndefined();
+  });
+});
