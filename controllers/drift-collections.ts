@@ -2,7 +2,7 @@
 
 import { APPLYSET } from '../git/inventory.ts';
 import type { PreparedObject } from '../git/prepare.ts';
-import { toMessage } from '../kubernetes/api-error.ts';
+import { isNotFound, toMessage } from '../kubernetes/api-error.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
 import type { WatchedMetadata } from '../kubernetes/metadata-watch.ts';
 import { MetadataWatch } from '../kubernetes/metadata-watch.ts';
@@ -20,6 +20,8 @@ export interface DriftCollectionsOptions {
   readonly onChange: (group: string, kind: string, object: WatchedMetadata) => void;
   /** A collection was listed, or cannot be. */
   readonly onProgress: () => void;
+  /** A collection is not served where it was: its definition is gone, or has been made anew elsewhere. */
+  readonly onGone: () => void;
 }
 
 interface Collection {
@@ -84,7 +86,7 @@ export class DriftCollections {
   }
 
   #begin(key: string, { manifest: { group, kind }, path }: PreparedObject): void {
-    const { client, applySetId, onChange, onProgress } = this.#options;
+    const { client, applySetId, onChange, onProgress, onGone } = this.#options;
     const { name: _, ...collectionPath } = path;
     const collection: Collection = {
       stop: new AbortController(),
@@ -97,6 +99,8 @@ export class DriftCollections {
         onChange: (object) => onChange(group, kind, object),
         onError: (error) => {
           const trouble = `${kind}: ${toMessage(error)}`;
+          // Each time: where it is served now may not be told yet.
+          if (isNotFound(error)) onGone();
           if (collection.trouble === trouble) return;
           collection.trouble = trouble;
           onProgress();

@@ -14,6 +14,7 @@ import { driftEvents, driftStatus, recordDrift, writeDrift } from '../git/drift-
 import type { Healings } from '../git/heal-pace.ts';
 import { areOver, healedAll } from '../git/heal-pace.ts';
 import { entryKey } from '../git/inventory-content.ts';
+import type { Problem } from '../git/problems.ts';
 import { shortSha } from '../git/problems.ts';
 import type { Inventory } from '../git/inventory.ts';
 import { InventoryStore, nobodyWroteSince } from '../git/inventory.ts';
@@ -96,8 +97,8 @@ export class DriftWatch {
   /** Of the commit {@link #expectedOf}, by key of the inventory. */
   #expected: ReadonlyMap<string, PreparedObject> = new Map();
   #expectedOf: string | undefined;
-  /** Not all of them: so long (milliseconds since the epoch) nobody looks whether the others can be found again. */
-  #hiddenUntil: number | undefined;
+  /** Not all of them, or some where they were: so long (milliseconds since the epoch) nobody looks where they are now. */
+  #placedUntil: number | undefined;
   readonly #judged = new Map<string, Judged>();
   /** What was reported, by object; undefined: this leader has not looked yet. */
   #known: ReadonlyMap<string, DriftedObject> | undefined;
@@ -124,6 +125,7 @@ export class DriftWatch {
       onChange: (group, kind, { metadata: { namespace, name } }) =>
         this.#changed(entryKey({ apiVersion: `${group}/`, kind, namespace, name })),
       onProgress: () => this.lookAtAll(),
+      onGone: () => (this.#placedUntil ??= this.#options.now()),
     });
     this.#running = this.#run();
   }
@@ -221,15 +223,21 @@ export class DriftWatch {
   /** Reads what the commit wants, when it is another one, and watches that. */
   async #expect(context: CommitContext, { entries }: Inventory): Promise<void> {
     const { read } = this.#options;
-    const mayBeBack = this.#hiddenUntil !== undefined && this.#options.now() >= this.#hiddenUntil;
-    if (this.#expectedOf !== context.sha || mayBeBack) {
+    const mayHaveMoved = this.#placedUntil !== undefined && this.#options.now() >= this.#placedUntil;
+    const isAnother = this.#expectedOf !== context.sha;
+    if (isAnother || mayHaveMoved) {
       const content = await read(this.#repository, context.sha, this.#stopping.signal);
       const { objects, problems } = await prepareCommit(context, content);
       const served = objects.filter(({ deferred }) => !deferred);
-      this.#expected = new Map(served.map((object) => [entryKey(inventoryEntry(object)), object]));
+      // What is served nowhere now stays where it was: it is missing there.
+      this.#expected = new Map([
+        ...(isAnother ? [] : this.#expected),
+        ...served.map((object) => [entryKey(inventoryEntry(object)), object] as const),
+      ]);
       this.#expectedOf = context.sha;
-      // What belongs to an API that is away is found when that is back.
-      this.#hiddenUntil = problems.some(isHidden) ? this.#options.now() + RECHECK_MS : undefined;
+      // What belongs to an API that is away, or to a definition that is, is found when that is back.
+      const isWhole = served.length === objects.length && !problems.some(isUnserved);
+      this.#placedUntil = isWhole ? undefined : this.#options.now() + RECHECK_MS;
       this.#dirty = undefined;
     }
     if (this.#dirty !== undefined) return;
@@ -416,6 +424,11 @@ export class DriftWatch {
 function recheckAt({ drift, at, since, isUntold }: Judged): number {
   if (isUntold) return at + Math.min(Math.max(at - since, FIRST_RECHECK_MS), RECHECK_MS);
   return drift === undefined ? Number.POSITIVE_INFINITY : at + RECHECK_MS;
+}
+
+/** Whether the kind of an object that was applied once is served nowhere now. */
+function isUnserved(problem: Problem): boolean {
+  return isHidden(problem) || problem.code === 'UnknownKind';
 }
 
 /** As {@link lookAtDrift}; of an object that alone cannot be looked at, why. @throws ApiError when the apiserver cannot be asked */

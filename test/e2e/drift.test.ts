@@ -18,7 +18,7 @@ import { useControlPlane } from '../support/control-plane.ts';
 import { COMMAND_LOOK_MS, found } from '../support/eventually.ts';
 import { TestRepository } from '../support/git-repository.ts';
 import { refuseConfigMap } from '../support/refusing-policy.ts';
-import { grantSyncAccount } from '../support/sync-account.ts';
+import { grantInCluster, grantSyncAccount } from '../support/sync-account.ts';
 import type { WorkerProcess } from '../support/worker-process.ts';
 import { startWorker } from '../support/worker-process.ts';
 
@@ -716,3 +716,65 @@ describe('drift that is put back', () => {
     expect(await portsOf('single')).toBe(':80');
   });
 });
+
+it('an object whose definition is made again with another plural is put back, and watched, where it is served now', async () => {
+  const group = 'moved.example.com';
+  const definition = (plural: string): JsonObject => ({
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${plural}.${group}` },
+    spec: {
+      group,
+      scope: 'Namespaced',
+      names: { kind: 'Thing', plural },
+      versions: [
+        {
+          name: 'v1',
+          served: true,
+          storage: true,
+          schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
+        },
+      ],
+    },
+  });
+  const definitions = {
+    group: 'apiextensions.k8s.io',
+    version: 'v1',
+    resource: 'customresourcedefinitions',
+  } as const;
+  const thing = (resource: string): ResourcePath => ({
+    group,
+    version: 'v1',
+    resource,
+    namespace,
+    name: 'it',
+  });
+  const there = async (resource: string) => await getOrUndefined(cluster.client, thing(resource));
+  await grantInCluster(cluster.client, namespace, [`things.${group}`, `items.${group}`]);
+  await cluster.client.create(definitions, definition('things'));
+  await setHeal(true);
+  await repository.commit(
+    { 'thing.yaml': `apiVersion: ${group}/v1\nkind: Thing\nmetadata: {name: it}\n` },
+    'a thing',
+  );
+  await found('the thing is made', async () => await there('things'), 60_000);
+  await cluster.client.delete({ ...definitions, name: `things.${group}` });
+  await found(
+    'the definition is gone',
+    async () =>
+      (await getOrUndefined(cluster.client, { ...definitions, name: `things.${group}` })) ? undefined : true,
+    30_000,
+  );
+  await cluster.client.create(definitions, definition('items'));
+  const made = await found('the thing is put back', async () => await there('items'), 150_000);
+  await cluster.client.delete(thing('items'));
+  await found(
+    'it is put back as soon as it is gone',
+    async () => {
+      const again = await there('items');
+      return again !== undefined && again.metadata.uid !== made.metadata.uid ? again : undefined;
+    },
+    60_000,
+  );
+  await untilShop('as git wants it', ({ drift: told }) => (told?.count ?? 0) === 0, 60_000);
+}, 360_000);
