@@ -9,8 +9,8 @@ export interface UnfollowedRunsOptions {
   /** Ids of those who were told of its commits, as far as this leader knows. */
   readonly receivers: (repository: string) => readonly string[];
   readonly onEnded: (repository: string) => void;
-  /** Temporal did not answer; it is tried again. */
-  readonly onError: (error: unknown) => void;
+  /** Temporal did not answer, or a run of this repository did not; it is tried again. */
+  readonly onError: (error: unknown, repository?: string) => void;
   /** @default two minutes */
   readonly patienceMs?: number;
   /** @default ten seconds */
@@ -66,22 +66,28 @@ export class UnfollowedRuns {
           lookAt = Number.POSITIVE_INFINITY;
           waitMs = lookAt;
         }
-        await this.#endAll();
       } catch (error) {
         onError(error);
         waitMs = retryMs;
       }
+      if (!(await this.#endAll())) waitMs = Math.min(waitMs, retryMs);
       // Longer ones would overflow a timer; nothing is lost by looking whether there is something to do.
       await pause(Math.min(waitMs, 3_600_000), signal, this.#wake.signal);
     }
   }
 
-  async #endAll(): Promise<void> {
-    const { runs, isFollowed, receivers, onEnded } = this.#options;
+  /** A run that answers nothing keeps no other repository waiting. False: not all are ended. */
+  async #endAll(): Promise<boolean> {
+    const { runs, isFollowed, receivers, onEnded, onError } = this.#options;
     for (const name of this.#leaving) {
-      if (this.#stopping.signal.aborted) return;
-      if (!isFollowed(name) && (await runs.unfollow(name, REASON, receivers(name)))) onEnded(name);
-      this.#leaving.delete(name);
+      if (this.#stopping.signal.aborted) return true;
+      try {
+        if (!isFollowed(name) && (await runs.unfollow(name, REASON, receivers(name)))) onEnded(name);
+        this.#leaving.delete(name);
+      } catch (error) {
+        onError(error, name);
+      }
     }
+    return this.#leaving.size === 0;
   }
 }

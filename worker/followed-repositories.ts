@@ -140,7 +140,11 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
     isFollowed: (name) => byName.has(name),
     receivers: (name) => former.get(name)?.notify?.map(({ id }) => id) ?? [],
     onEnded: (repository) => log.info({ repository }, 'not followed any more, its runs are cancelled'),
-    onError: (error) => log.warn({ error: toMessage(error) }, 'runs of repositories that left are not ended'),
+    onError: (error, repository) =>
+      log.warn(
+        { ...(repository !== undefined && { repository }), error: toMessage(error) },
+        'runs of what is not followed any more are not ended, it is tried again; if one cannot go on, `fairlead check` says how to end it',
+      ),
   });
   /** Those that were suspended at the last look. */
   const held = new Set<string>();
