@@ -26,7 +26,7 @@ import { awaiting, mutating } from './activity-options.ts';
 import { CommitDisplay } from './commit-display.ts';
 import { failureMessage } from './commit-end.ts';
 import { leaderTaskQueue, waitsTaskQueue } from './messages.ts';
-import { cancellationOf } from './run.ts';
+import { cancellationOf, isHistoryLong } from './run.ts';
 import type { CommitInput, CommitResult } from './sync-messages.ts';
 import type { ApplyStep } from '../git/order.ts';
 import {
@@ -251,8 +251,7 @@ class CommitRun {
     const refused = this.#display.problems.total > this.#leftOut;
     for (;;) {
       const input = { ...this.#reference, stage, wave, rank, ...(stages.length > 0 && { stages }) };
-      const { waiting: shown } = this.#display;
-      const result = await awaitWave({ ...input, since, refused, shown });
+      const result = await awaitWave({ ...input, since, refused, ...this.#shown() });
       this.#display.awaited(result);
       if (result.outcome === 'waiting') continue;
       this.#display.enter('Applying');
@@ -286,11 +285,18 @@ class CommitRun {
     });
     const since = Date.now();
     for (;;) {
-      const { waiting: shown } = this.#display;
-      const result = await awaitRollouts({ ...this.#reference, shown, since });
+      const result = await awaitRollouts({ ...this.#reference, ...this.#shown(), since });
       this.#display.awaited(result);
       if (result.outcome === 'finished') return;
     }
+  }
+
+  /**
+   * What other lines are news against. Once the history is long nothing is: told every ten seconds for days it would fill the history,
+   * and the server terminates such a run. What it waits for is told every few hours then.
+   */
+  #shown(): { readonly shown?: readonly string[] } {
+    return isHistoryLong(this.#input.historyLimit) ? {} : { shown: this.#display.waiting };
   }
 
   /** A cancellation that comes when all is done changes nothing of it, and must not leave it untold. */

@@ -142,6 +142,8 @@ export interface CommitInput extends RepositoryRun {
   readonly retry?: RetryDelays;
   /** Who asked for it, and why. */
   readonly asked?: OperatorMessage;
+  /** For tests: after this many events what it waits for is no news any more. @default the server's suggestion */
+  readonly historyLimit?: number;
 }
 
 export interface CommitResult {
