@@ -252,7 +252,7 @@ export class Reconciler {
     const served = statusOf(object);
     const endedBadly = runs.knows(key) ? undefined : badEndingBefore(served, workload.generation);
     const ending = endedBadly ?? runs.blocked(key, workload.ref.uid, target);
-    const blocked: Blocked | undefined = (finished ? undefined : ending) ?? fault(plan);
+    const blocked = finished || ending === undefined ? fault(plan) : { ...ending, isEnd: true as const };
     const conditions = computeConditions({
       previous: conditionsOf(served),
       finished,

@@ -41,6 +41,14 @@ export interface OwnConditions {
   readonly others: Readonly<Record<string, (Words & Pick<Condition, 'status'>) | undefined>>;
 }
 
+/** Why only somebody's action changes anything. */
+export interface BlockedBy {
+  readonly reason: string;
+  readonly message: string;
+  /** A run has ended so: another end is told with its own time, whatever Stalled said before. */
+  readonly isEnd?: true;
+}
+
 export interface ConditionInput {
   readonly previous: readonly Condition[];
   /** Nothing more is to be done under the present strategy. */
@@ -55,7 +63,7 @@ export interface ConditionInput {
   readonly progressed: boolean;
   readonly paused: Wish | undefined;
   /** A run that ended badly and is not started again by itself, or a fault that only a change of the object can mend. */
-  readonly blocked: { readonly reason: string; readonly message: string } | undefined;
+  readonly blocked: BlockedBy | undefined;
   readonly waiting: readonly Reason[];
   /** What the rollout writes next, while it has not: see {@link describeNext}. */
   readonly next: string | undefined;
@@ -140,7 +148,7 @@ export function saysTemporalAway(conditions: readonly Condition[]): boolean {
 /** Computes the four conditions; foreign ones are kept as they are. Nothing changes when called again with its own result. */
 export function computeConditions(input: ConditionInput): ConditionResult {
   const progress = progressing(input);
-  const stalled = input.blocked ?? (progress.timedOut ? deadlineExceeded(input) : undefined);
+  const stalled = whyStalled(input, progress.timedOut);
   const why = whyNotReady(input, progress.timedOut);
   const isDone = isRolledOut(input) && input.settled;
   const wanted: Condition[] = [
@@ -285,6 +293,15 @@ function withTimes(
   };
 }
 
+function whyStalled(input: ConditionInput, timedOut: boolean): Words | undefined {
+  if (input.blocked !== undefined) return wordsOf(input.blocked);
+  return timedOut ? deadlineExceeded(input) : undefined;
+}
+
+function wordsOf({ reason, message }: BlockedBy): Required<Words> {
+  return { reason, message };
+}
+
 /** `who`: of a kind whose words name what they are about. */
 function deadlineExceeded(
   input: ConditionInput,
@@ -337,7 +354,7 @@ function whyNotReady(
   }
   const cause = input.waiting.find(({ code }) => !CONSEQUENCES.has(code));
   // What would follow from a plan that nobody carries out says nothing.
-  if (cause === undefined && input.blocked !== undefined) return input.blocked;
+  if (cause === undefined && input.blocked !== undefined) return wordsOf(input.blocked);
   if (cause === undefined && input.next !== undefined && isLate) {
     return { reason: 'Progressing', message: `${input.next}; the rollout has not done it yet` };
   }
@@ -355,12 +372,14 @@ function transition(condition: Condition, input: ConditionInput): Condition {
   const previous = input.previous.find((one) => one.type === condition.type);
   const same = previous?.status === condition.status && previous.lastTransitionTime !== undefined;
   const isUntouched = same && previous.reason === condition.reason && previous.message === condition.message;
+  // A wish to try again that is older than the end has been granted, also where Stalled was true when it came.
+  const isNewEnd = condition.type === 'Stalled' && input.blocked?.isEnd === true && !isUntouched;
   return {
     ...condition,
     ...(input.own !== undefined && {
       lastUpdateTime: (isUntouched ? previous.lastUpdateTime : undefined) ?? timestamp(input.now),
     }),
-    lastTransitionTime: same ? previous.lastTransitionTime : timestamp(input.now),
+    lastTransitionTime: same && !isNewEnd ? previous.lastTransitionTime : timestamp(input.now),
   };
 }
 

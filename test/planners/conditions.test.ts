@@ -162,6 +162,26 @@ describe('a rollout that nobody carries out', () => {
     expect(conditions.find(({ type }) => type === 'Ready')).toMatchObject(blocked);
   });
 
+  it('each end of a run has its own time, whatever was said before; nothing else moves it', () => {
+    const end = (message: string) => ({
+      blocked: { reason: 'RunTerminated', message, isEnd: true } as const,
+    });
+    const fault = { blocked: { reason: 'SelectorEmpty', message: 'it selects nothing' } };
+    const since = (...moments: readonly Moment[]) => {
+      const stalled = after(...moments).conditions.find(({ type }) => type === 'Stalled');
+      return (Date.parse(stalled?.lastTransitionTime ?? '') - START) / 1_000;
+    };
+    const late: readonly Moment[] = [[0], [60]];
+    expect(since(...late)).toBe(60);
+    expect(since(...late, [90, fault])).toBe(60);
+    expect(since(...late, [90, end('run 1')])).toBe(90);
+    expect(since(...late, [90, end('run 1')], [100, end('run 1')])).toBe(90);
+    expect(since(...late, [90, end('run 1')], [100], [110, end('run 2')])).toBe(110);
+    expect(since(...late, [90, end('run 1')], [91, end('run 2')])).toBe(91);
+    const told = after([0, end('run 1')]).conditions.find(({ type }) => type === 'Stalled');
+    expect(told).not.toHaveProperty('isEnd');
+  });
+
   it('nobody has said why: what is next, before what waits for that', () => {
     const partition = { code: 'Partition', message: 'web-0 is below the partition' } as const;
     const { conditions } = after([0], [60, { waiting: [partition], next: 'web-1 is next' }]);
