@@ -28,6 +28,7 @@ import { grantRollback } from './rollback-request.ts';
 import type { StalledReason } from './reported-reasons.ts';
 import { BAD_ENDINGS, FAULTS } from './reported-reasons.ts';
 import type { ToldEnding } from './run-endings.ts';
+import { isEndOf } from './run-endings.ts';
 import type { Runs } from './runs.ts';
 import type { StatusWriter } from './status-writer.ts';
 import { statusOf } from './status-writer.ts';
@@ -250,7 +251,7 @@ export class Reconciler {
     const finished = plan.finished && !plan.needsRollout;
     // A run that ended badly stands in the way only of what is left to do: a run that was reset, or steady state, may do it.
     const served = statusOf(object);
-    const endedBadly = runs.knows(key) ? undefined : badEndingBefore(served, workload.generation);
+    const endedBadly = runs.knows(key) ? undefined : badEndingBefore(served, workload, target);
     const ending = endedBadly ?? runs.blocked(key, workload.ref.uid, target);
     const blocked = finished || ending === undefined ? fault(plan) : { ...ending, isEnd: true as const };
     const conditions = computeConditions({
@@ -429,12 +430,18 @@ function isOwned(object: KubernetesObject, uid: string): boolean {
 }
 
 /** What an earlier leader has said of a run that ended badly: it holds until this one has asked Temporal, and longer if that has forgotten it. */
-function badEndingBefore(served: JsonObject, generation: number): ToldEnding | undefined {
+function badEndingBefore(
+  served: JsonObject,
+  { generation }: Workload,
+  target: string,
+): ToldEnding | undefined {
   const stalled = conditionsOf(served).find(({ type }) => type === 'Stalled');
   const reason = BAD_ENDINGS.find((one) => one === stalled?.reason);
-  if (reason === undefined || served['observedGeneration'] !== generation) return undefined;
+  if (reason === undefined) return undefined;
   const since = stalled?.lastTransitionTime;
-  return { reason, message: stalled?.message ?? '', ...(since !== undefined && { since }) };
+  const ending = { reason, message: stalled?.message ?? '', ...(since !== undefined && { since }) };
+  // The generation is another one where the workload was scaled since, or where the template never got a revision.
+  return served['observedGeneration'] === generation || isEndOf(ending, target) ? ending : undefined;
 }
 
 /** The first fault in the planner's order. */

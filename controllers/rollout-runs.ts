@@ -324,7 +324,7 @@ export class RolloutRuns {
     }
     if (end.end === 'badly') {
       const times = { runId: run.runId, startedAt: run.startedAt, closedAt: this.#options.now() };
-      const ending = describeBadEnding(end.status, times, end.cause);
+      const ending = describeBadEnding(end.status, run.target, times, end.cause);
       if (entry.wanted !== undefined) {
         this.#options.onBadEnding(entry.wanted.workload, entry.wanted.plan.updateRevision, ending);
       }

@@ -110,20 +110,27 @@ export async function causeOfEnd(
   }
 }
 
-/** What an operator is told of a bad end. `cause` is the failure's own message. */
+/** What an operator is told of a bad end. `cause` is the failure's own message; without a `target` it is not known. */
 export function describeBadEnding(
   status: BadStatus,
+  target: string,
   times: Pick<BadEnding, 'runId' | 'startedAt' | 'closedAt'>,
   cause: string | undefined,
 ): BadEnding {
   const { reason, what } = WORDS[status];
+  const template = target === '' ? '' : ofTemplate(target);
   return {
     reason,
     message:
-      `rollout run ${times.runId} ${what}${cause === undefined ? '' : `: ${cause}`}; ` +
+      `rollout run ${times.runId}${template} ${what}${cause === undefined ? '' : `: ${cause}`}; ` +
       'change the template, or start it again with `fairlead rollout retry`',
     ...times,
   };
+}
+
+/** Whether an operator was told this of a run of that template: on the object nothing else says which one it was. */
+export function isEndOf({ message }: ToldEnding, target: string): boolean {
+  return message.includes(`${ofTemplate(target)} `);
 }
 
 /** An open run of another cluster under the same workflow id: not ours to cancel, and nothing can be started beside it. */
@@ -146,6 +153,10 @@ const WORDS = {
   TERMINATED: { reason: 'RunTerminated', what: 'was terminated' },
   TIMED_OUT: { reason: 'RunTimedOut', what: 'timed out' },
 } as const;
+
+function ofTemplate(target: string): string {
+  return ` of template ${target}`;
+}
 
 /** The execution that went on where `closedId` was reset. */
 async function successorOf(

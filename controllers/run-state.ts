@@ -120,7 +120,7 @@ export async function learnRun({ client, workflowId, clusterUid, wanted, now }: 
           state: 'ended badly',
           target,
           uid,
-          ending: describeBadEnding(description.status.name, times, cause),
+          ending: describeBadEnding(description.status.name, target, times, cause),
           grantedRetry,
         };
       }

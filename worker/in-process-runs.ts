@@ -157,6 +157,7 @@ export class InProcessRuns implements Runs {
       const message = error instanceof Error ? error.message : String(error);
       const ending = describeBadEnding(
         'FAILED',
+        target,
         { runId, startedAt, closedAt: this.#options.now() },
         message,
       );

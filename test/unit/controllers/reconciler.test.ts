@@ -12,11 +12,13 @@ import type { ReconcilerOptions } from '../../../controllers/reconciler.ts';
 import type { Runs } from '../../../controllers/runs.ts';
 import type { StatusWriter } from '../../../controllers/status-writer.ts';
 import { WriteMemory } from '../../../controllers/write-memory.ts';
+import { describeBadEnding } from '../../../controllers/run-endings.ts';
 import { ApiError } from '../../../kubernetes/api-error.ts';
 import type { KubernetesClient } from '../../../kubernetes/client.ts';
 import { trusted } from '../../../kubernetes/values.ts';
 import type { WatchCache } from '../../../kubernetes/watch-cache.ts';
-import { workloadKey } from '../../../kubernetes/workload-key.ts';
+import { templateTarget, workloadKey } from '../../../kubernetes/workload-key.ts';
+import type { Condition, JsonObject } from '../../../planners/objects.ts';
 import { workloadObject } from '../../support/workload-objects.ts';
 
 const NOW = Date.parse('2026-01-01T00:00:00Z');
@@ -31,7 +33,7 @@ beforeEach(() => {
 });
 
 /** Of a StatefulSet without a revision, none of which the apiserver takes, while Temporal has been away for ten seconds. */
-function reconcilerOf(): { readonly reconciler: Reconciler; readonly client: KubernetesClient } {
+function reconcilerOf(served = object) {
   const client = trusted<KubernetesClient>({
     create: async () => {
       const failure = { status: 403, reason: 'Forbidden', text: 'exceeded quota' };
@@ -39,7 +41,7 @@ function reconcilerOf(): { readonly reconciler: Reconciler; readonly client: Kub
     },
   });
   const cache = trusted<WatchCache>({
-    get: (resource: string) => (resource === 'statefulsets' ? object : undefined),
+    get: (resource: string) => (resource === 'statefulsets' ? served : undefined),
     list: () => [],
     inNamespace: () => [],
     ownedBy: () => [],
@@ -54,6 +56,8 @@ function reconcilerOf(): { readonly reconciler: Reconciler; readonly client: Kub
     refusal: () => undefined,
     workloadGone: () => undefined,
   });
+  const feed = new PlanFeed();
+  const written: JsonObject[] = [];
   const reconciler = new Reconciler({
     client,
     cache,
@@ -61,16 +65,18 @@ function reconcilerOf(): { readonly reconciler: Reconciler; readonly client: Kub
     executor: trusted<Executor>({}),
     memory: new WriteMemory(),
     mutex: new KeyedMutex(),
-    feed: new PlanFeed(),
+    feed,
     runs,
     inProcess: runs,
-    status: trusted<StatusWriter>({ write: async () => undefined }),
+    status: trusted<StatusWriter>({
+      write: async (...[, , , status]: Parameters<StatusWriter['write']>) => void written.push(status),
+    }),
     events: trusted<EventRecorder>({ record: () => undefined }),
     now: () => NOW,
     temporalAnswers: () => false,
     requeue: (...request) => requeues.push(request),
   });
-  return { reconciler, client };
+  return { reconciler, client, feed, written };
 }
 
 describe('a revision that the apiserver refuses', () => {
@@ -86,5 +92,40 @@ describe('a revision that the apiserver refuses', () => {
     expect(requeues).toEqual([[KEY]]);
     const { plan } = reconciler.plan(KEY, object);
     expect(plan.waiting.find(({ code }) => code === 'CreateRefused')?.message).toContain('exceeded quota');
+  });
+});
+
+describe('a run that ended badly, as the object has it, before Temporal was asked', () => {
+  const target = templateTarget(new ClusterView(trusted<WatchCache>({}), API, true).read(KEY, object));
+  const since = '2025-12-31T00:00:00Z';
+  const times = { runId: 'r', startedAt: 0, closedAt: 0 };
+
+  /** What is told and written of a workload of this generation, whose status is of generation 2. */
+  async function found(generation: number, toldOf: string) {
+    const { reason, message } = describeBadEnding('FAILED', toldOf, times, 'exceeded quota');
+    const stalled = { type: 'Stalled', status: 'True', reason, message, lastTransitionTime: since } as const;
+    const { reconciler, feed, written } = reconcilerOf(workloadObject({ generation, conditions: [stalled] }));
+    await reconciler.reconcile(KEY).catch(() => undefined);
+    const conditions = trusted<readonly Condition[]>(written[0]?.['conditions']);
+    return {
+      told: feed.latest(KEY)?.endedBadly,
+      stalled,
+      now: conditions.find(({ type }) => type === 'Stalled'),
+    };
+  }
+
+  it.each([
+    ['of the present generation', 2, ''],
+    ['of the present template, which was scaled since or never got a revision', 3, target],
+  ])('stays: one %s', async (_, generation, toldOf) => {
+    const { told, stalled, now } = await found(generation, toldOf);
+    expect(told).toMatchObject({ reason: 'RunFailed', since });
+    expect(now).toEqual(stalled);
+  });
+
+  it.each(['', 'another'])('is over with the next template: one of template "%s"', async (toldOf) => {
+    const { told, now } = await found(3, toldOf);
+    expect(told).toBeUndefined();
+    expect(now).toMatchObject({ status: 'False' });
   });
 });
