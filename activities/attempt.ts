@@ -92,7 +92,8 @@ function attemptOf({ info, cancellationSignal, heartbeat }: Context): Attempt {
     elapsed: startStopwatch(),
     startToCloseMs: info.startToCloseTimeoutMs,
     cancelled: cancellationSignal,
-    details: undefined,
+    // What was told stays told until this attempt says something else: it may fail before it comes that far.
+    details: info.heartbeatDetails,
     detailsBefore: info.heartbeatDetails,
     heartbeat,
   };

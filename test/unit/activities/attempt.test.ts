@@ -8,6 +8,7 @@ import {
   asActivities,
   asWritingActivities,
   beat,
+  onceInAllAttempts,
 } from '../../../activities/attempt.ts';
 
 beforeEach(() => {
@@ -48,6 +49,32 @@ it('one that writes heartbeats so often that it hears of a cancellation well wit
   await running;
   expect(beats.map((at) => at - begun)).toEqual([400, 800, 1_200]);
   expect(HEARTBEAT_THROTTLE_MS).toBeLessThan(400);
+});
+
+it('what an earlier attempt has told stays told, also by one that fails before it comes that far', async () => {
+  let heartbeatDetails: unknown;
+  let done = 0;
+  /** `slow` milliseconds pass, as with an apiserver that does not answer; then it does what must happen once, unless it fails before. */
+  const attempt = async (slow: number, fails: boolean) => {
+    const environment = new MockActivityEnvironment({ heartbeatDetails });
+    environment.on('heartbeat', (details) => {
+      heartbeatDetails = details;
+    });
+    const { close } = asActivities({
+      close: async () => {
+        await passing(slow);
+        if (fails) throw new Error('no answer');
+        await onceInAllAttempts('done', async () => await Promise.resolve((done += 1)));
+      },
+    });
+    const running = environment.run(close).catch(() => undefined);
+    await jest.advanceTimersByTimeAsync(slow);
+    await running;
+  };
+  await attempt(10, false);
+  await attempt(2_500, true);
+  await attempt(10, false);
+  expect(done).toBe(1);
 });
 
 async function passing(milliseconds: number): Promise<void> {
