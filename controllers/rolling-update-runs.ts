@@ -17,6 +17,7 @@ import {
 } from '../workflows/rolling-update-messages.ts';
 import type { SearchAttributeName } from '../workflows/search-attributes.ts';
 import { clipBytes } from './run-description.ts';
+import { causeOfEnd } from './run-endings.ts';
 
 /** The server refuses longer summaries, bytes. */
 const SUMMARY_LIMIT = 390;
@@ -122,8 +123,8 @@ export async function readRollingUpdateRun(
       state: status.name === 'RUNNING' ? 'running' : 'closed',
       status: status.name,
       workflowId,
-      // Of the chain, as attempts have it: each time that it continues as new it gets another.
       runId: raw.workflowExecutionInfo?.firstRunId || runId,
+      executionId: runId,
       startedAt: startTime.toISOString(),
       ...(closeTime !== undefined && { endedAt: closeTime.toISOString() }),
       ...(failing !== undefined && { failing }),
@@ -132,4 +133,10 @@ export async function readRollingUpdateRun(
     if (error instanceof WorkflowNotFoundError) return { state: 'none' };
     throw error;
   }
+}
+
+/** Why the run of an update ended, in Temporal's words; undefined where it has none. @throws ServiceError as Temporal answers */
+export async function whyRunEnded(client: Client, run: UpdateRun): Promise<string | undefined> {
+  if (run.state !== 'closed' || run.executionId === undefined) return undefined;
+  return await causeOfEnd(client, run.workflowId, run.executionId);
 }

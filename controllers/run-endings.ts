@@ -91,7 +91,7 @@ export async function awaitRunEnd({ client, workflowId, executionId, signal }: A
 }
 
 /**
- * Why a run that is closed ended badly, for a leader that did not see it end.
+ * Why a run that is closed ended badly, for a leader that did not see it end; undefined where Temporal has just forgotten it.
  * @throws ServiceError as Temporal answers
  */
 export async function causeOfEnd(
@@ -106,6 +106,7 @@ export async function causeOfEnd(
     if (error instanceof WorkflowFailedError) {
       return rootMessage(error.cause);
     }
+    if (error instanceof WorkflowNotFoundError) return undefined;
     throw error;
   }
 }

@@ -16,7 +16,10 @@ export type UpdateRun =
       readonly state: 'running' | 'closed';
       readonly status: string;
       readonly workflowId: string;
+      /** Of the chain, as attempts have it. */
       readonly runId?: string;
+      /** Of the last execution, each time that it continues as new another: Temporal may have forgotten the first. */
+      readonly executionId?: string;
       /** RFC 3339. */
       readonly startedAt?: string;
       readonly endedAt?: string;

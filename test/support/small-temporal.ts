@@ -22,6 +22,8 @@ const { WorkflowExecutionStatus: STATUS } = temporal.api.enums.v1;
 export interface SmallRun {
   readonly workflowId: string;
   readonly runId: string;
+  /** Of one that has continued as new. */
+  firstRunId?: string;
   readonly memo: StartRequest['memo'];
   /** Milliseconds since the epoch. */
   readonly startedAt: number;
@@ -189,11 +191,11 @@ function isOpen(run: SmallRun): boolean {
 }
 
 function describe(run: SmallRun): object {
-  const { workflowId, runId, memo, status } = run;
+  const { workflowId, runId, firstRunId = runId, memo, status } = run;
   return {
     execution: { workflowId, runId },
     type: { name: 'rollout' },
-    firstRunId: runId,
+    firstRunId,
     taskQueue: 'q',
     status,
     historyLength: { toNumber: () => 1 },
