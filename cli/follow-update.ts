@@ -178,17 +178,14 @@ async function followToEnd(
       const missing = end === MISSING ? `its run is missing in Temporal at ${temporal.address}` : undefined;
       runMissing.now(missing && `${missing}: a worker that leads starts another from the record`);
       if (end !== undefined && end !== MISSING) {
+        // While it gives none nobody knows who ended it: that is looked for again until the limit.
         const last = await outage.read(look);
-        if (last === undefined) {
-          await pause(outage.waitMs, io.interrupted);
-          continue;
-        }
-        const { view } = last;
-        const before = endBeforeOther(view, record);
+        const before = last && endBeforeOther(last.view, record);
         if (before !== undefined) return await finish(before.outcome, '', before);
-        if (end.isCancel !== true || !cancelled.isFollowed(view, io.now())) {
+        if (last !== undefined && (end.isCancel !== true || !cancelled.isFollowed(last.view, io.now()))) {
           // Who ended it is known only by what it has written last.
-          return await finish(end.outcome, end.message, { turned: view.last?.state.turned }, wayOut(last));
+          const { turned } = last.view.last?.state ?? {};
+          return await finish(end.outcome, end.message, { turned }, wayOut(last));
         }
       } else cancelled.reset();
       const isAway = outage.why !== undefined;

@@ -183,6 +183,19 @@ it('an apiserver that stays away: only the limit ends the wait, and the error sa
   });
 });
 
+it('an apiserver that stays away when the run has ended: the limit ends the wait all the same', async () => {
+  const world = foo();
+  const next = begin(world);
+  let looks = 0;
+  const look = async () => {
+    looks += 1;
+    return await Promise.resolve(looks < 2 ? undefined : { outcome: 'Succeeded', message: '' });
+  };
+  const { code, said } = await follow(world, next, { away: (list) => list > 6, run: look });
+  expect(said).toContain('error: no progress for 10s: the cluster cannot be looked at now: ');
+  expect(code).toBe(3);
+});
+
 it('an apiserver that has not answered at all ends it', async () => {
   const world = foo();
   await expect(follow(world, begin(world), { away: () => true })).rejects.toThrow('ECONNRESET');
