@@ -22,7 +22,7 @@ import type { Session } from './session.ts';
 import type { OpenTemporal } from './temporal.ts';
 import type { RunTrouble } from './stuck-runs.ts';
 import { rolloutTrouble } from './stuck-runs.ts';
-import { TemporalUnreachable, withTemporal } from './temporal.ts';
+import { TemporalUnreachable, openTemporal, withTemporal } from './temporal.ts';
 import { OBJECT_NAME } from './workload-argument.ts';
 
 /** @throws CliError (usage) */
@@ -118,6 +118,20 @@ async function ask(
     return await withTemporal(session.io.environment, question);
   } catch (error) {
     return { state: 'unreachable', message: toMessage(error) };
+  }
+}
+
+/** Temporal, for what is nothing without it: asked before anything is written. @throws CliError (Temporal unreachable) */
+export async function connect({ io }: Session): Promise<OpenTemporal> {
+  try {
+    return await openTemporal(io.environment);
+  } catch (error) {
+    if (!(error instanceof TemporalUnreachable)) throw error;
+    throw new CliError(
+      `${error.message}\n  nothing was written; set TEMPORAL_ADDRESS, \`fairlead check\` looks at everything`,
+      EXIT.temporalUnreachable,
+      { cause: error },
+    );
   }
 }
 

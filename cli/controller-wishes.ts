@@ -12,7 +12,14 @@ import type { WishResult } from '../kubernetes/workload-edit.ts';
 import { heldNext } from '../planners/rolling-update-handover.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
 import { commandsBack } from './controller-history.ts';
-import { ensureRun, findUpdate, readPlan, readRunAndTrouble, updateOf } from './controller-session.ts';
+import {
+  connect,
+  ensureRun,
+  findUpdate,
+  readPlan,
+  readRunAndTrouble,
+  updateOf,
+} from './controller-session.ts';
 import { wayOutOfRefusal } from './explain-update.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { CliError, EXIT } from './exit-codes.ts';
@@ -181,7 +188,10 @@ function noRestart(name: string, namespace: string): CliError {
   );
 }
 
-/** Makes sure that there is a run, and that it has heard. A pause holds whichever comes. */
+/**
+ * Makes sure that there is a run, and that it has heard. A pause holds whichever comes.
+ * @throws CliError, where a run cannot be started (Temporal unreachable)
+ */
 async function tellRun(
   session: Session,
   verb: Exclude<RolloutWish, 'restart'>,
@@ -190,7 +200,8 @@ async function tellRun(
 ): Promise<SignalOutcome> {
   let temporal: OpenTemporal;
   try {
-    temporal = await openTemporal(session.io.environment);
+    // A retry is nothing but that run: nothing of it stands on an object.
+    temporal = verb === 'retry' ? await connect(session) : await openTemporal(session.io.environment);
   } catch (error) {
     if (!(error instanceof TemporalUnreachable)) throw error;
     return { outcome: 'unreachable', address: error.address, message: error.message };

@@ -15,7 +15,7 @@ import { ANNOTATION } from '../planners/names.ts';
 import { BudgetError } from '../planners/rolling-update-scale.ts';
 import type { UpdateView } from '../planners/rolling-update-view.ts';
 import { updateNameOf, viewUpdate } from '../planners/rolling-update-view.ts';
-import { ensureRun, requireOwnCluster } from './controller-session.ts';
+import { connect, ensureRun, requireOwnCluster } from './controller-session.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { CliError, EXIT } from './exit-codes.ts';
 import { followUpdate } from './follow-update.ts';
@@ -27,8 +27,6 @@ import { readRequest, unheeded } from './rolling-update-options.ts';
 import type { Session } from './session.ts';
 import { withSession } from './session.ts';
 import { CLI_API_VERSION, printStructured } from './structured.ts';
-import type { OpenTemporal } from './temporal.ts';
-import { TemporalUnreachable, openTemporal } from './temporal.ts';
 import type { UpdatePlanDocument } from './update-plan.ts';
 import { planRollback, planStart } from './update-plan.ts';
 import { updateRefusal } from './update-refusal.ts';
@@ -247,19 +245,6 @@ async function makePlan(
   const decision = decideRollback(view, { verb: 'rollback' });
   if (decision.do === 'refuse') throw updateRefusal(view, decision);
   return planRollback(view, decision);
-}
-
-async function connect({ io }: Session): Promise<OpenTemporal> {
-  try {
-    return await openTemporal(io.environment);
-  } catch (error) {
-    if (!(error instanceof TemporalUnreachable)) throw error;
-    throw new CliError(
-      `${error.message}\n  nothing was written; set TEMPORAL_ADDRESS, \`fairlead check\` looks at everything`,
-      EXIT.temporalUnreachable,
-      { cause: error },
-    );
-  }
 }
 
 /** Where the leader has no eyes for the namespace, nothing would ever come of it. @throws CliError */
