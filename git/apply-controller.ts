@@ -83,8 +83,9 @@ export async function endUpdate(
   reference: UpdateReference,
 ): Promise<string | undefined> {
   if (!(await isUpdating(context, reference))) return undefined;
-  const { message, changed } = await dropUpdate(context.worker, reference, context.sha, Date.now());
-  await start(context, reference, changed);
+  // A try before may have written it, and have told nobody.
+  const { message, isTurned } = await dropUpdate(context.worker, reference, context.sha, Date.now());
+  await start(context, reference, isTurned);
   return message;
 }
 
@@ -259,8 +260,9 @@ async function joinUpdate(
     await start(context, reference);
     throw new NotYetError(`${object.label}: its rolling update, to the same pods, has to end first`);
   }
-  const { message, changed } = await turnUpdate(context.worker, reference, context.sha, Date.now());
-  await start(context, reference, changed);
+  // A try before may have written it, and have told nobody.
+  const { message, isTurned } = await turnUpdate(context.worker, reference, context.sha, Date.now());
+  await start(context, reference, isTurned);
   throw new NotYetError(`${object.label}: another update of it has to end first (${message})`);
 }
 

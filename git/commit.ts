@@ -61,7 +61,7 @@ export interface CommitContext {
 export interface CommittedUpdate extends UpdateReference {
   readonly repository: string;
   readonly commit: string;
-  /** The commit has turned the update of before round: its run is to look at once, also where it waits for the update period. */
+  /** The update of before is on its way back: its run is to look at once, also where it waits for the update period. */
   readonly isTurned?: boolean;
 }
 

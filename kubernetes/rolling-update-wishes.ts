@@ -34,6 +34,8 @@ export interface UpdateWishResult extends WishResult {
   readonly isIdle?: true;
   /** Why it cannot be, where an update is under way that goes on all the same. */
   readonly refused?: Refused;
+  /** It is on its way back, whoever has turned it round: its run may still wait for its update period. */
+  readonly isTurned?: true;
 }
 
 /**
@@ -164,7 +166,7 @@ export async function turnUpdate(
   reference: UpdateReference,
   commit: string,
   now: number,
-): Promise<WishResult> {
+): Promise<UpdateWishResult> {
   const turned = turnedBy(commit, 'brings another manifest', now);
   return await edit(client, reference, (view) => turn(view, turned));
 }
@@ -179,12 +181,15 @@ export async function dropUpdate(
   reference: UpdateReference,
   commit: string,
   now: number,
-): Promise<WishResult> {
+): Promise<UpdateWishResult> {
   const turned = turnedBy(commit, 'leaves it out', now);
-  return await edit(client, reference, (view) => {
+  return await edit<UpdateWishResult>(client, reference, (view) => {
     if (!view.isRenamed || view.record === undefined) return turn(view, turned);
     const message = `the update of ${view.name} ends before all its pods are there`;
-    return change(message, setState(view.record, { phase: 'Aborted', turned }, message));
+    return {
+      ...change(message, setState(view.record, { phase: 'Aborted', turned }, message)),
+      isTurned: true,
+    };
   });
 }
 
@@ -202,18 +207,22 @@ function turn(view: UpdateView, turned: Turned): Decision<UpdateWishResult> {
       const isIdle = decision.code === 'NotInProgress' && view.record === undefined;
       return { ...nothing(decision.message), ...(!isIdle && { refused: decision }) };
     }
-    case 'turn':
-      return change(
-        isNothingLeft(view)
-          ? describeNothingLeft(view)
-          : describeTurn(view, 'is being rolled back', 'is to be rolled back'),
-        { do: 'write', write: decision.write },
-      );
+    case 'turn': {
+      const message = isNothingLeft(view)
+        ? describeNothingLeft(view)
+        : describeTurn(view, 'is being rolled back', 'is to be rolled back');
+      return { ...change(message, { do: 'write', write: decision.write }), isTurned: true };
+    }
     case 'attach':
       // Marks that somebody has left: nothing carries the way back out yet.
-      if (view.nextController === undefined && view.record === undefined)
-        return change(describeTurn(view, 'is being rolled back', 'is to be rolled back'));
-      return nothing(describeTurn(view, 'is being rolled back already', 'is to be rolled back already'));
+      if (view.nextController === undefined && view.record === undefined) {
+        const message = describeTurn(view, 'is being rolled back', 'is to be rolled back');
+        return { ...change(message), isTurned: true };
+      }
+      return {
+        ...nothing(describeTurn(view, 'is being rolled back already', 'is to be rolled back already')),
+        isTurned: true,
+      };
   }
 }
 

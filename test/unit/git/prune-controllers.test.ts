@@ -1,13 +1,17 @@
-/** A ReplicationController that left a commit, under a rolling update: whose that is decides what becomes of it. Over real HTTP. */
+/** A ReplicationController that a commit changes, or that left it, under a rolling update: whose that is decides what becomes of it. Over real HTTP. */
 
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 
+import { rollController } from '../../../git/apply-controller.ts';
 import type { CommittedUpdate } from '../../../git/commit.ts';
 import { entryKey } from '../../../git/inventory-content.ts';
 import type { InventoryEntry } from '../../../git/inventory-content.ts';
+import type { PreparedObject } from '../../../git/prepare.ts';
 import { pruneObjects } from '../../../git/prune.ts';
 import { KubernetesClient } from '../../../kubernetes/client.ts';
+import { trusted } from '../../../kubernetes/values.ts';
 import { ANNOTATION, ROLLING_UPDATE } from '../../../planners/names.ts';
+import type { ReplicationController } from '../../../planners/replication-controller.ts';
 import { commitContext } from '../../support/commit-context.ts';
 import { WatchServer, answer, plainConnection } from '../../support/watch-server.ts';
 
@@ -23,7 +27,12 @@ let server: WatchServer;
 let client: KubernetesClient;
 let controllers: readonly ReturnType<typeof controller>[];
 
-function controller(name: string, repository: string | undefined, partner?: string) {
+function controller(
+  name: string,
+  repository: string | undefined,
+  partner?: string,
+  desired = name === 'foo' ? '0' : '1',
+) {
   return {
     metadata: {
       name,
@@ -34,7 +43,7 @@ function controller(name: string, repository: string | undefined, partner?: stri
         ...(repository !== undefined && { [ANNOTATION.repository]: repository }),
         ...(partner !== undefined && {
           [ROLLING_UPDATE.partner]: partner,
-          [ROLLING_UPDATE.desiredReplicas]: name === 'foo' ? '0' : '1',
+          [ROLLING_UPDATE.desiredReplicas]: desired,
         }),
       },
     },
@@ -69,8 +78,8 @@ afterEach(async () => {
   await server.stop();
 });
 
-/** What is written, and whose run is made sure of. */
-async function prune() {
+/** A commit, and whose run it makes sure of. */
+function record() {
   const started: string[] = [];
   const context = {
     ...commitContext(client),
@@ -79,6 +88,12 @@ async function prune() {
       await Promise.resolve();
     },
   };
+  return { context, started };
+}
+
+/** What is written, and whose run is made sure of. */
+async function prune() {
+  const { context, started } = record();
   const result = await pruneObjects(context, [ENTRY], { wanted: new Set() }).catch((error: unknown) => error);
   const writes = server.requests.flatMap(({ method, url }) =>
     method === 'GET' ? [] : [`${method} ${url.pathname.split('/').at(-1)}`],
@@ -87,6 +102,22 @@ async function prune() {
 }
 
 const GONE_FROM_US = { deleted: [], kept: [], problems: [], forgotten: new Set([entryKey(ENTRY)]) };
+
+describe('a ReplicationController that the commit changes', () => {
+  it('has its run told again where a try before has turned the update round, and could not', async () => {
+    controllers = [controller('foo', 'shop', 'foo-2', '1'), controller('foo-2', 'shop', 'foo')];
+    const { context, started } = record();
+    const manifest = { name: 'foo', hash: 'h', body: {} };
+    const object = trusted<PreparedObject>({
+      label: 'ReplicationController ns/foo',
+      namespace: 'ns',
+      manifest,
+    });
+    const rolled = rollController(context, object, trusted<ReplicationController>(controllers[0]));
+    await expect(rolled).rejects.toThrow('another update of it has to end first');
+    expect(started).toEqual(['foo, turned round']);
+  });
+});
 
 describe('a ReplicationController that left the commit', () => {
   it.each([
@@ -119,6 +150,13 @@ describe('a ReplicationController that left the commit', () => {
     expect(started).toEqual(['foo, turned round']);
     expect(writes.length).toBeGreaterThan(0);
     expect(writes).not.toContain('DELETE foo');
+  });
+
+  it('tells the run again where a try before has turned it round, and could not', async () => {
+    controllers = [controller('foo', 'shop', 'foo-2', '1'), controller('foo-2', 'shop', 'foo')];
+    const { result, started, writes } = await prune();
+    expect(String(result)).toMatch(/the update of foo is being rolled back already/);
+    expect({ started, writes }).toEqual({ started: ['foo, turned round'], writes: [] });
   });
 
   it('is not forgotten while an update of this repository brings it back', async () => {
