@@ -1,15 +1,21 @@
 /** What the verbs on `rc/NAME` share: the update that the operand means, and the run that carries it out. */
 
-import { readRollingUpdateRun, startRollingUpdate } from '../controllers/rolling-update-runs.ts';
+import {
+  readRollingUpdateRun,
+  startRollingUpdate,
+  tellRollingUpdate,
+} from '../controllers/rolling-update-runs.ts';
 import type { UpdateReference } from '../kubernetes/rolling-update-objects.ts';
 import { readUpdate, readUpdateAtOnce } from '../kubernetes/rolling-update-objects.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
 import { shellWord } from '../kubernetes/shell-word.ts';
+import type { Wisher } from '../kubernetes/wish-edits.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
 import { planRollingUpdate } from '../planners/rolling-update.ts';
 import type { UpdateRun } from '../planners/rolling-update-run.ts';
 import type { RollingUpdateSnapshot } from '../planners/rolling-update-view.ts';
 import { updateNameOf, viewUpdate } from '../planners/rolling-update-view.ts';
+import type { WishVerb } from '../workflows/operator-wishes.ts';
 import { ensureSearchAttributes } from '../worker/search-attributes.ts';
 import { readClusterUid } from './cluster-uid.ts';
 import { controllerName } from './controller-argument.ts';
@@ -19,10 +25,10 @@ import { readGitState } from './git-state.ts';
 import type { Call } from './io.ts';
 import { readLease } from './lease.ts';
 import type { Session } from './session.ts';
-import type { OpenTemporal } from './temporal.ts';
+import type { OpenTemporal, SignalOutcome } from './temporal.ts';
 import type { RunTrouble } from './stuck-runs.ts';
 import { rolloutTrouble } from './stuck-runs.ts';
-import { TemporalUnreachable, openTemporal, withTemporal } from './temporal.ts';
+import { TemporalUnreachable, openTemporal, unreachableBy, withTemporal } from './temporal.ts';
 import { OBJECT_NAME } from './workload-argument.ts';
 
 /** @throws CliError (usage) */
@@ -165,5 +171,22 @@ export async function ensureRun(
       EXIT.temporalUnreachable,
       { cause: error },
     );
+  }
+}
+
+/** Tells the run of a wish that is on the controllers already: it stands also where Temporal stumbles now. @throws Error for anything else */
+export async function tellUpdate(
+  { client, address, call }: Pick<OpenTemporal, 'client' | 'address' | 'call'>,
+  workflowId: string,
+  verb: WishVerb,
+  who: Wisher,
+): Promise<SignalOutcome> {
+  try {
+    const isTold = await call(async () => await tellRollingUpdate(client, workflowId, verb, who));
+    return isTold ? { outcome: 'signalled', workflowId } : { outcome: 'noRun' };
+  } catch (error) {
+    const away = await unreachableBy(error, address);
+    if (away === undefined) throw error;
+    return { outcome: 'unreachable', address, message: away.message };
   }
 }

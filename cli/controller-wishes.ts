@@ -1,6 +1,5 @@
 /** `fairlead rollout pause|resume|abort|retry rc/NAME`: written on the controllers, then told to the run. */
 
-import { tellRollingUpdate } from '../controllers/rolling-update-runs.ts';
 import type { UpdateWishResult } from '../kubernetes/rolling-update-wishes.ts';
 import { abortUpdate, pauseUpdate, resumeUpdate } from '../kubernetes/rolling-update-wishes.ts';
 import { whyNamespaceEnds } from '../kubernetes/namespace-end.ts';
@@ -18,6 +17,7 @@ import {
   findUpdate,
   readPlan,
   readRunAndTrouble,
+  tellUpdate,
   updateOf,
 } from './controller-session.ts';
 import { wayOutOfRefusal } from './explain-update.ts';
@@ -208,12 +208,9 @@ async function tellRun(
   }
   try {
     const workflowId = await ensureRun(session, temporal, reference, who);
-    if (verb !== 'retry') {
-      const { client } = temporal;
-      const isTold = await temporal.call(async () => await tellRollingUpdate(client, workflowId, verb, who));
-      if (!isTold) return { outcome: 'noRun' };
-    }
-    return { outcome: 'signalled', workflowId };
+    return verb === 'retry'
+      ? { outcome: 'signalled', workflowId }
+      : await tellUpdate(temporal, workflowId, verb, who);
   } finally {
     await temporal.close();
   }

@@ -1,6 +1,5 @@
 /** `fairlead rolling-update OLD [NEW]`: starts the update, or attaches to the one that runs, and shows how it goes. */
 
-import { tellRollingUpdate } from '../controllers/rolling-update-runs.ts';
 import { isInvalid, isNotFound } from '../kubernetes/api-error.ts';
 import { beginUpdate } from '../kubernetes/rolling-update-begin.ts';
 import type { BegunUpdate } from '../kubernetes/rolling-update-begin.ts';
@@ -15,7 +14,7 @@ import { ANNOTATION } from '../planners/names.ts';
 import { BudgetError } from '../planners/rolling-update-scale.ts';
 import type { UpdateView } from '../planners/rolling-update-view.ts';
 import { updateNameOf, viewUpdate } from '../planners/rolling-update-view.ts';
-import { connect, ensureRun, requireOwnCluster } from './controller-session.ts';
+import { connect, ensureRun, requireOwnCluster, tellUpdate } from './controller-session.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { CliError, EXIT } from './exit-codes.ts';
 import { followUpdate } from './follow-update.ts';
@@ -57,8 +56,11 @@ export async function runRollingUpdate(call: Call<RollingUpdateOptions>): Promis
       const reference = { namespace: session.namespace, name: request.name, next };
       const workflowId = await ensureRun(session, temporal, reference, wisher);
       // Whoever turns the update round ends its update period, too.
-      const tell = async () => await tellRollingUpdate(temporal.client, workflowId, 'abort', wisher);
-      if (isRollback) await temporal.call(tell);
+      const told = isRollback ? await tellUpdate(temporal, workflowId, 'abort', wisher) : undefined;
+      if (told?.outcome === 'unreachable')
+        session.io.err(
+          `note: its run was not told, so an update period that runs is waited for: ${oneLine(told.message)}\n`,
+        );
       return await followUpdate(session, temporal, {
         reference,
         shownNext: begun.next,
