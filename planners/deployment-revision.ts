@@ -44,7 +44,7 @@ function numberOf(text: string | undefined): number | bigint {
   return number <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(number) : number;
 }
 
-/** The template without its `pod-template-hash`. */
+/** The template without its `pod-template-hash`; also a Deployment's own, whose manifest was taken from a ReplicaSet or a pod. */
 function plainTemplate(template: PodTemplate): PodTemplate {
   let plain = plainOf.get(template);
   if (plain === undefined) {
@@ -66,7 +66,7 @@ export function planReplicaSetRevision(
   taken: ReadonlySet<string> = new Set(),
 ): RevisionPlan {
   const sorted = revisions.filter((one) => isOfDeployment(deployment, one)).sort(compareRevisions);
-  const wanted = canonicalJson(normaliseTemplate(deployment.template));
+  const wanted = canonicalJson(plainTemplate(deployment.template));
   const [found] = sorted
     .filter((one) => canonicalJson(normaliseTemplate(templateOfRevision(one))) === wanted)
     .sort(compareAge);
@@ -101,7 +101,8 @@ function manifestOf(
   taken: ReadonlySet<string>,
   revision: number | bigint,
 ): JsonObject {
-  const { ref, template, selector, minReadySeconds, replicas } = deployment;
+  const { ref, selector, minReadySeconds, replicas } = deployment;
+  const template = plainTemplate(deployment.template);
   const data = revisionData(template);
   const count = freeCollisionCount(deployment, data, taken);
   const hash = { [LABEL.podTemplateHash]: revisionHash(data, count) };

@@ -28,6 +28,17 @@ describe('the ReplicaSet of the template (P1–P4)', () => {
     expect(plan).toMatchObject({ outcome: 'exists', revision: { metadata: { name: 'api-other' } } });
   });
 
+  it('P1: a hash that the template of the Deployment carries, from the ReplicaSet it was exported from, is not looked at', () => {
+    const { metadata, spec } = deployment.template;
+    const labels = { ...metadata?.labels, 'pod-template-hash': '5d4f8c7b9' };
+    const exported = deploymentOf({ template: { metadata: { labels }, spec } });
+    const plan = planReplicaSetRevision(exported, []);
+    expect(plan).toEqual(planReplicaSetRevision(deployment, []));
+    expect(planReplicaSetRevision(exported, revisions(replicaSetOf(deployment)))).toMatchObject({
+      outcome: 'exists',
+    });
+  });
+
   it('P1: of several the oldest', () => {
     const older = replicaSetOf(deployment, { name: 'api-b', created: '2025-11-01T00:00:00Z', revision: 2 });
     const newer = replicaSetOf(deployment, { name: 'api-a', created: '2025-11-02T00:00:00Z', revision: 1 });
