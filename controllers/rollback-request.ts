@@ -15,7 +15,8 @@ export interface RollbackAnswer {
 
 /**
  * Does what the annotation asks for, and takes it away in any case; undefined if nothing is asked for. A paused workload waits
- * with it, as upstream. `now` in milliseconds since the epoch.
+ * with it, as upstream. `workload` may be older than the object: what that does not ask for any more was granted, and granted
+ * again it would be undone. `now` in milliseconds since the epoch.
  *
  * @throws ApiError as the apiserver answers
  */
@@ -25,21 +26,23 @@ export async function grantRollback(
   now: number,
 ): Promise<RollbackAnswer | undefined> {
   if (rollbackTo === undefined || paused !== undefined || deleting) return undefined;
+  const decline = async (reason: EventReason, message: string): Promise<RollbackAnswer | undefined> => {
+    const { changed } = await dropRollbackRequest(client, ref, rollbackTo);
+    return changed ? { type: 'Warning', reason, message } : undefined;
+  };
   try {
     if (!/^\d{1,19}$/.test(rollbackTo)) throw new Error(`"${rollbackTo}" is not the number of a revision`);
-    const request = { by: 'annotation', verb: 'undo', toRevision: BigInt(rollbackTo) } as const;
+    const toRevision = BigInt(rollbackTo);
+    const request = { by: 'annotation', verb: 'undo', toRevision, asked: rollbackTo } as const;
     const { changed, message } = await undoWorkload(client, ref, request, now);
     if (changed) return { type: 'Normal', reason: 'DeploymentRollback', message };
-    await dropRollbackRequest(client, ref);
-    return { type: 'Warning', reason: 'DeploymentRollbackTemplateUnchanged', message };
+    return await decline('DeploymentRollbackTemplateUnchanged', message);
   } catch (error) {
     if (error instanceof ApiError && !isRefusal(error)) throw error;
     if (isRefusal(error)) {
-      await dropRollbackRequest(client, ref);
       const message = `revision ${rollbackTo} is refused by the apiserver: ${toMessage(error)}`;
-      return { type: 'Warning', reason: 'FailedUpdate', message };
+      return await decline('FailedUpdate', message);
     }
-    await dropRollbackRequest(client, ref);
-    return { type: 'Warning', reason: 'DeploymentRollbackRevisionNotFound', message: toMessage(error) };
+    return await decline('DeploymentRollbackRevisionNotFound', toMessage(error));
   }
 }

@@ -42,6 +42,8 @@ import { WishRefusedError } from './wish-refused-error.ts';
 export interface UndoRequest extends Wisher {
   /** Number of a revision; only with `undo`. */
   readonly toRevision?: number | bigint | undefined;
+  /** Only while {@link DEPLOYMENT_ANNOTATION.rollbackTo} of the object has this value: what was granted must not be again. */
+  readonly asked?: string;
   readonly verb: 'undo' | 'abort' | 'deadline';
 }
 
@@ -139,6 +141,10 @@ export async function undoWorkload(
   now: number,
 ): Promise<UndoResult> {
   return await editWorkload<UndoResult>(client, target, async (object) => {
+    if (request.asked !== undefined && rollbackRequest(object) !== request.asked) {
+      const message = `${short(target)} does not ask for revision ${request.asked} any more`;
+      return { operations: [], result: { ...nothing(message).result, effect: 'none' } };
+    }
     const revisions = await listRevisions(client, object, target);
     const present = presentRevision(object, target, revisions);
     const way = wayBackOf(object, present, revisions);
@@ -202,17 +208,29 @@ function notInPlace(
 }
 
 /**
- * Takes away the wish of {@link DEPLOYMENT_ANNOTATION.rollbackTo}, when it cannot be granted.
+ * Takes away the wish of {@link DEPLOYMENT_ANNOTATION.rollbackTo}, when it cannot be granted; another than `asked` stays.
  * @throws ApiError as the apiserver answers
  */
-export async function dropRollbackRequest(client: KubernetesClient, target: WorkloadTarget): Promise<void> {
-  await editWorkload(client, target, ({ metadata }) => ({
-    operations:
-      metadata.annotations?.[DEPLOYMENT_ANNOTATION.rollbackTo] === undefined
-        ? []
-        : annotationOperations(metadata.annotations, { [DEPLOYMENT_ANNOTATION.rollbackTo]: undefined }),
-    result: { changed: true, message: `the request to roll ${short(target)} back was dropped` },
-  }));
+export async function dropRollbackRequest(
+  client: KubernetesClient,
+  target: WorkloadTarget,
+  asked: string,
+): Promise<WishResult> {
+  return await editWorkload(client, target, (object) => {
+    if (rollbackRequest(object) !== asked) {
+      return nothing(`${short(target)} does not ask for revision ${asked} any more`);
+    }
+    return {
+      operations: annotationOperations(object.metadata.annotations, {
+        [DEPLOYMENT_ANNOTATION.rollbackTo]: undefined,
+      }),
+      result: { changed: true, message: `the request to roll ${short(target)} back was dropped` },
+    };
+  });
+}
+
+function rollbackRequest({ metadata }: WorkloadObject): string | undefined {
+  return metadata.annotations?.[DEPLOYMENT_ANNOTATION.rollbackTo];
 }
 
 /**

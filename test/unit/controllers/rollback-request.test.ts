@@ -13,14 +13,19 @@ const ground = useWatchServer();
 
 const NAME = DEPLOYMENT_ANNOTATION.rollbackTo;
 
-/** Asked for on `web`; every write that `isRefused` says so of is answered with this. */
-async function ask(rollbackTo: string, code: number, isRefused: (body: string) => boolean) {
+/** Asked for on `web`; every write that `isRefused` says so of is answered with this. `annotations` are those that the object has by now. */
+async function ask(
+  rollbackTo: string,
+  code: number,
+  isRefused: (body: string) => boolean,
+  annotations: Readonly<Record<string, string>> = { [NAME]: rollbackTo },
+) {
   const metadata = {
     name: 'web',
     namespace: 'default',
     uid: 'u',
     resourceVersion: '1',
-    annotations: { [NAME]: rollbackTo },
+    annotations,
   };
   const template = {
     metadata: { labels: { app: 'web' } },
@@ -87,4 +92,14 @@ it('that nobody answers stays: it is tried again', async () => {
   const { granted, patches } = await ask('1', 503, () => true);
   await expect(granted).rejects.toMatchObject({ status: 503 });
   expect(patches).toEqual([]);
+});
+
+it.each([
+  ['is not granted again from what was cached before', {}],
+  ['gives way to another that came meanwhile', { [NAME]: '1' }],
+])('one that the object does not have any more %s', async (_, annotations) => {
+  for (const rollbackTo of ['0', '7', 'spoilt']) {
+    const { granted, patches } = await ask(rollbackTo, 500, () => false, annotations);
+    expect([await granted, patches]).toEqual([undefined, []]);
+  }
 });
