@@ -3,6 +3,7 @@
 import { asRecord } from '../kubernetes/values.ts';
 import { ANNOTATION, LAST_APPLIED } from '../planners/names.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
+import { ownField } from '../planners/values.ts';
 import type { Difference } from './differences.ts';
 import { differences } from './differences.ts';
 import { APPLYSET } from './inventory.ts';
@@ -45,7 +46,10 @@ export function maskValues(
   const [old, present] = [asRecord(before), asRecord(after)];
   const mask = (values: Readonly<Record<string, unknown>>, side: string) =>
     Object.fromEntries(
-      Object.keys(values).map((key) => [key, old[key] === present[key] ? '***' : `*** (${side})`]),
+      Object.keys(values).map((key) => [
+        key,
+        ownField(old, key) === ownField(present, key) ? '***' : `*** (${side})`,
+      ]),
     );
   return {
     before: before === undefined ? undefined : mask(old, 'before'),

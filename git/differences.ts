@@ -3,6 +3,7 @@
 import { isDeepStrictEqual } from 'node:util';
 
 import { asRecord } from '../kubernetes/values.ts';
+import { ownField } from '../planners/values.ts';
 
 export interface Difference {
   /** `spec.template.spec.containers[app].image` */
@@ -30,7 +31,9 @@ function ofMappings(
   path: string,
 ): readonly Difference[] {
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])].sort();
-  return names.flatMap((name) => differences(before[name], after[name], join(path, name)));
+  return names.flatMap((name) =>
+    differences(ownField(before, name), ownField(after, name), join(path, name)),
+  );
 }
 
 function ofLists(before: readonly unknown[], after: readonly unknown[], path: string): readonly Difference[] {

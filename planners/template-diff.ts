@@ -6,7 +6,7 @@ import type { Container, JsonObject, PodSpec, PodTemplate } from './objects.ts';
 import { qosClass, resizeOf } from './resources.ts';
 import type { ContainerList, ResourceChange } from './resources.ts';
 import { defaultPullPolicy, normaliseTemplate } from './template-defaults.ts';
-import { asFields, asList, asText, trusted } from './values.ts';
+import { asFields, asList, asText, ownField, trusted } from './values.ts';
 
 interface ImageChange {
   readonly list: ContainerList;
@@ -127,8 +127,8 @@ function keyChanges(
 ): KeyChanges {
   const changes: Record<string, string | null> = {};
   for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
-    const value = after[key] ?? null;
-    if (before[key] !== after[key] && key !== ANNOTATION.inPlaceUpdate) changes[key] = value;
+    const [old, wanted] = [ownField(before, key), ownField(after, key)];
+    if (old !== wanted && key !== ANNOTATION.inPlaceUpdate) changes[key] = wanted ?? null;
   }
   return changes;
 }

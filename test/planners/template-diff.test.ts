@@ -57,6 +57,13 @@ describe('what differs between templates', () => {
     expect(diffTemplates(restarted('1'), template({})).impossible).toEqual([]);
   });
 
+  it('the label `constructor` is taken away, and brought, as any other', () => {
+    const labelled = (labels: Readonly<Record<string, string>>) => template({}, {}, { labels });
+    const [without, withIt] = [labelled({ app: 'web' }), labelled({ app: 'web', constructor: 'x' })];
+    expect(diffTemplates(withIt, without).labels).toEqual({ constructor: null });
+    expect(diffTemplates(without, withIt).labels).toEqual({ constructor: 'x' });
+  });
+
   it('A20: a pull policy that does not follow from the tag is a difference', () => {
     const diff = diffTemplates(
       template({ imagePullPolicy: 'Always' }),

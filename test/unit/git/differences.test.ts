@@ -50,6 +50,12 @@ describe('differences by path', () => {
       { path: 'labels["app.example/x"]', before: '1' },
     ]);
   });
+
+  it.each(['constructor', 'toString', '__proto__'])('%s is a name like any other', (name) => {
+    const named = Object.fromEntries([[name, 'x']]);
+    expect(differences({ data: {} }, { data: named })).toEqual([{ path: `data.${name}`, after: 'x' }]);
+    expect(differences({ data: named }, { data: {} })).toEqual([{ path: `data.${name}`, before: 'x' }]);
+  });
 });
 
 describe('Secrets', () => {
