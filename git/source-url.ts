@@ -20,7 +20,7 @@ export type Source = { readonly kind: 'local'; readonly path: string } | RemoteS
  * @throws ProblemError SourceRefused
  */
 export function parseSource(text: string, baseDirectory = process.cwd()): Source {
-  const shown = redactUrls(text);
+  const shown = redactAddress(text);
   if (text === '' || hasControl(text))
     throw refused(`the url ${JSON.stringify(shown)} is empty or holds control characters`);
   if (text.startsWith('-')) throw refused(`the url ${shown} begins like an option of git`);
@@ -161,7 +161,8 @@ export function checkPath(path: string): string {
 }
 
 /** No character is looked at by more than one try: a server may choose the text, and its length. */
-const USER_IN_URL = /(?<=[a-z0-9+.-]:\/\/)(?!(?<=(?<![\w+.-])ssh:\/\/)[^\s/@:'"]*@)[^\s/@'"]*@/gi;
+const USER_IN_URL =
+  /(?<=[a-z0-9+.-]:\/\/)(?!(?<=(?<![\w+.-])ssh:\/\/)[^\s/@:'"]*@(?![^\s/'"]*@))[^\s/'"]*@/gi;
 const QUERY_IN_URL = /\?(?<=[a-z0-9+.-]:\/\/[^\s?'"]*\?)[^\s'"]*/gi;
 
 /**
@@ -170,6 +171,18 @@ const QUERY_IN_URL = /\?(?<=[a-z0-9+.-]:\/\/[^\s?'"]*\?)[^\s'"]*/gi;
  */
 export function redactUrls(text: string): string {
   return text.replace(USER_IN_URL, '***@').replace(QUERY_IN_URL, '?***');
+}
+
+/**
+ * An address as a whole, no text around it: a password in it may hold any character, so everything up to the last `@` goes. The plain
+ * user name of an ssh address stays.
+ */
+function redactAddress(text: string): string {
+  const [scheme = ''] = /^\s*[a-z][a-z0-9+.-]*:\/\//i.exec(text) ?? [];
+  const rest = text.slice(scheme.length);
+  const hasPlainUser = /^(?:|\s*ssh:\/\/)$/i.test(scheme) && /^[^/@:]*@[^@]*$/.test(rest);
+  const shown = hasPlainUser ? rest : rest.replace(/^.*@/s, '***@');
+  return scheme + (scheme === '' ? shown : shown.replace(/(?<=[?#]).*$/s, '***'));
 }
 
 function hasControl(text: string): boolean {

@@ -306,6 +306,31 @@ describe('addresses, refs and paths', () => {
     expect(remoteKey(address)).toBe(key);
   });
 
+  it.each([
+    ['https://deploy:s3cr@PLANTED@git.example.com/web', 'https://***@git.example.com/web'],
+    ["https://deploy:it's-PLANTED@git.example.com/web", 'https://***@git.example.com/web'],
+    ['https://deploy:s3c/PLANTED@git.example.com/web', 'https://***@git.example.com/web'],
+    ['https://deploy:s3c?PLANTED@git.example.com/web', 'https://***@git.example.com/web'],
+    ['https://deploy:s3c PLANTED@git.example.com/web', 'https://***@git.example.com/web'],
+    ['https://git.example.com/web?token=PLANTED', 'https://git.example.com/web?***'],
+    ["https://git.example.com/web#it's PLANTED", 'https://git.example.com/web#***'],
+    ['ssh://git:s3c/PLANTED@git.example.com/web', 'ssh://***@git.example.com/web'],
+    ['ssh://git@PLANTED@git.example.com/web', 'ssh://***@git.example.com/web'],
+    ['ssh://git@git.example.com/web?PLANTED', 'ssh://git@git.example.com/web?***'],
+    ['http://deploy:"PLANTED"@git.example.com/web', 'http://***@git.example.com/web'],
+    ['deploy:PLANTED@git.example.com:web', '***@git.example.com:web'],
+    ['git@git.example.com:a b', 'git@git.example.com:a b'],
+  ])('a refusal tells nothing of a password, whatever is in it: %s', (url, shown) => {
+    let message = '';
+    try {
+      parseSource(url);
+    } catch (error) {
+      message = String(error);
+    }
+    expect(message).toContain(shown);
+    expect(message).not.toMatch(/PLANTED|s3c/);
+  });
+
   it('takes credentials and queries out of every URL of a text', () => {
     expect(
       redactUrls(
@@ -313,9 +338,12 @@ describe('addresses, refs and paths', () => {
       ),
     ).toBe("fatal: 'https://***@e.com/x?***' and https://***@e.com/y, https://e.com/ok");
     expect(redactUrls('ssh://git@h/y and ssh://git:hunter2@h/y')).toBe('ssh://git@h/y and ssh://***@h/y');
+    expect(redactUrls('https://bob:hun@ter2@h/@a ssh://bob@ter2@h/y https://h/@a')).toBe(
+      'https://***@h/@a ssh://***@h/y https://h/@a',
+    );
   });
 
-  it.each(['a', 'a.', 'x://', '://x', 'x://a?', '?a', '@', 'ssh://a:', "x://a'?"])(
+  it.each(['a', 'a.', 'x://', '://x', 'x://a?', '?a', '@', 'ssh://a:', "x://a'?", 'ssh://@', 'x://a@'])(
     'takes as long for %j again and again as for any text of that length',
     (part) => {
       const said = `${part.repeat(65_536 / part.length)} https://bob:hunter2@e.com/x?token=abc`;
