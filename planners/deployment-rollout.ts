@@ -2,7 +2,7 @@
 
 import { describeUse } from './budget.ts';
 import { scaleAction } from './deployment-scale.ts';
-import { sizeOfNew } from './deployment-size.ts';
+import { legalSize } from './deployment-size.ts';
 import { availableOf, totalAvailable, totalSize } from './deployment-view.ts';
 import type { DeploymentView, OwnedReplicaSet } from './deployment-view.ts';
 import type { PlanBuilder } from './plan-builder.ts';
@@ -29,7 +29,7 @@ export function planDeploymentBatch(view: DeploymentView, plan: PlanBuilder): vo
     planRecreate(view, plan, active);
     return;
   }
-  const to = sizeOfNew(view, plan, update);
+  const to = legalSize(view, plan, update);
   if (to !== update.size) {
     plan.addBatch(scaleAction(view, update, to, to > update.size ? 'GrowReplicaSet' : 'ShrinkReplicaSet'));
   }

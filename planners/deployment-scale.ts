@@ -1,7 +1,7 @@
 /** Sizes of ReplicaSets: the write that changes one, and what a Deployment that is scaled in the middle of a rollout gives each (P7, P8). */
 
 import { numberIn, sizeAnnotations } from './deployment-annotations.ts';
-import { sizeOfNew } from './deployment-size.ts';
+import { legalSize } from './deployment-size.ts';
 import type { DeploymentView, OwnedReplicaSet } from './deployment-view.ts';
 import { totalSize } from './deployment-view.ts';
 import { DEPLOYMENT_ANNOTATION } from './names.ts';
@@ -76,8 +76,11 @@ function scaledSizes(view: DeploymentView, plan: PlanBuilder): ReadonlyMap<Owned
   const { workload, update, old, all } = view;
   const active = all.filter(({ size }) => size > 0);
   const single = active.length > 1 ? undefined : (active[0] ?? update ?? old.at(-1));
-  if (single !== undefined)
-    return new Map([[single, single === update ? sizeOfNew(view, plan, single) : workload.replicas]]);
+  if (single !== undefined) {
+    // Nothing else grows under a pause, so what is not legal yet comes later; a rollout that goes on would not come back to an old one.
+    const isPatient = single === update || workload.paused !== undefined;
+    return new Map([[single, isPatient ? legalSize(view, plan, single) : workload.replicas]]);
+  }
   if (active.length === 0) return new Map();
   if (isSaturated(view)) return new Map(active.map((one) => [one, one === update ? one.size : 0]));
   return workload.strategy === 'RollingUpdate'

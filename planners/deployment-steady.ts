@@ -4,7 +4,7 @@ import { completeMark } from './complete-mark.ts';
 import { adoptAction, releaseAction } from './controller-ref.ts';
 import { carriedAnnotations } from './deployment-annotations.ts';
 import { isScalingEvent, planScaling, scaleAction } from './deployment-scale.ts';
-import { sizeOfNew } from './deployment-size.ts';
+import { legalSize } from './deployment-size.ts';
 import { isCompleteDeployment } from './deployment-status.ts';
 import type { DeploymentView, OwnedReplicaSet } from './deployment-view.ts';
 import type { PlanBuilder } from './plan-builder.ts';
@@ -35,7 +35,7 @@ function planSizeOfNew(view: DeploymentView, plan: PlanBuilder): void {
   const { update, old, revisionPlan } = view;
   if (update === undefined || revisionPlan.outcome !== 'exists' || update.deleting) return;
   if (old.some(({ size }) => size > 0)) return;
-  const to = sizeOfNew(view, plan, update);
+  const to = legalSize(view, plan, update);
   if (to !== update.size) plan.addSteady(scaleAction(view, update, to, 'ScaleReplicaSet'));
 }
 

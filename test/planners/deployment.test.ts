@@ -135,6 +135,27 @@ describe('sizes outside of a rollout (P7–P9)', () => {
     expect(rolling(paused, { size: 0 }, { size: 0 }, going).steady).toEqual([]);
     expect(rolling(paused, { size: 0 }, { size: 0 }).steady).toEqual(['new 0→1']);
   });
+
+  it.each<[string, Partial<Deployment>, boolean]>([
+    ['P12: Recreate', { strategy: 'Recreate' }, true],
+    ['KEP-5882: TerminationComplete', { podReplacementPolicy: 'TerminationComplete', maxSurge: 0 }, true],
+    ['P10: RollingUpdate', { maxSurge: 0 }, false],
+  ])(
+    '%s: so does the newest where a pause came before the next template had one',
+    (_, settings, terminating) => {
+      const changed = { replicas: 2, maxUnavailable: 1, image: 'api:3', ...settings, paused: { by: 'ann' } };
+      const deployment = deploymentOf(changed);
+      const first = replicaSetOf(deployment, { image: 'api:1', size: 0 });
+      const pods = [0, 1].map((number) => replicaPodOf(first, number, { terminating }));
+      for (const size of [0, 1]) {
+        const created = '2025-12-02T00:00:00Z';
+        const second = replicaSetOf(deployment, { image: 'api:2', size, revision: 2, created });
+        expect(planOf(deployment, [first, second], pods).steady).toEqual([]);
+        const grown = [`old ${String(size)}→2`];
+        expect(brief(planOf(deployment, [first, second]).steady, '')).toEqual(grown);
+      }
+    },
+  );
 });
 
 describe('a rolling update (P10, P11)', () => {
