@@ -86,21 +86,30 @@ function isDue(
   return false;
 }
 
-/** D8: of several the oldest new and the oldest old one stay; the old one goes when it is not ready, or the new one is available. */
+/**
+ * D8: of several one new and one old one stay; the old one goes when it is not ready, or the new one is available. Upstream keeps the
+ * oldest of each; here one that serves comes before, or a node could lose the only one that does.
+ */
 function settleSurge(
   view: DaemonSetView,
   plan: PlanBuilder,
   live: readonly DaemonMember[],
   burst: Burst,
 ): void {
-  const [newest, ...moreNew] = live.filter(({ isNew }) => isNew);
-  const [oldest, ...moreOld] = live.filter(({ isNew }) => !isNew);
-  for (const member of [...moreNew, ...moreOld]) {
+  const ranked = live.toSorted(byService);
+  const [fresh, ...moreFresh] = ranked.filter(({ isNew }) => isNew);
+  const [old, ...moreOld] = ranked.filter(({ isNew }) => !isNew);
+  for (const member of [...moreFresh, ...moreOld]) {
     remove(view, plan, member, burst, `node ${member.node} has another`);
   }
-  if (newest === undefined || oldest === undefined) return;
-  if (!oldest.ready) remove(view, plan, oldest, burst, 'it is not ready, and its successor is there');
-  else if (newest.available) remove(view, plan, oldest, burst, 'its successor is available');
+  if (fresh === undefined || old === undefined) return;
+  if (!old.ready) remove(view, plan, old, burst, 'it is not ready, and its successor is there');
+  else if (fresh.available) remove(view, plan, old, burst, 'its successor is available');
+}
+
+/** Available ones first, then those that are Ready; equal ones stay in their order. */
+function byService(a: DaemonMember, b: DaemonMember): number {
+  return Number(b.available) - Number(a.available) || Number(b.ready) - Number(a.ready);
 }
 
 function createHere(view: DaemonSetView, plan: PlanBuilder, place: Place, burst: Burst): void {

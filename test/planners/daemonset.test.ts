@@ -443,6 +443,27 @@ describe('which nodes may be updated now (D12–D17)', () => {
     expect(steadyOf(false, NOW - 5_000)).toEqual(['ScaleDown a']);
   });
 
+  it.each(['old', 'update'] as const)(
+    'D8: in a surge that one of two at the %s revision stays which is Ready',
+    (at) => {
+      const { set, revisions, ...rollout } = daemonRolloutOf({ maxSurge: 1, maxUnavailable: 0 });
+      for (const readyAt of [1, 2]) {
+        const pods = [1, 2].map((day) =>
+          daemonPodOn(set, 'a', rollout[at], {
+            created: `2025-12-0${String(day)}T00:00:00Z`,
+            ready: day === readyAt,
+            beside: String(day),
+          }),
+        );
+        const { steady } = planDaemonSet(
+          daemonSnapshotOf(set, { revisions, nodes: [nodeOf('a')], pods }),
+          NOW,
+        );
+        expect(steady.map(({ name }) => name)).toEqual([pods[2 - readyAt]?.metadata.name]);
+      }
+    },
+  );
+
   it('A9: while paused a node without a pod gets the current revision, unless a batch has deleted its pod', () => {
     const { set, old, update, revisions } = daemonRolloutOf({ paused: {} });
     const revisionOf = (replaced: ReadonlyMap<string, string>) =>
