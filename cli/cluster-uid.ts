@@ -2,6 +2,7 @@
 
 import { isForbidden } from '../kubernetes/api-error.ts';
 import { CliError, EXIT } from './exit-codes.ts';
+import { commandToAllow, refusedUser } from './failures.ts';
 import type { Session } from './session.ts';
 import { REQUEST_TIMEOUT_MS } from './session.ts';
 
@@ -12,9 +13,11 @@ export async function readClusterUid({ client }: Session): Promise<string> {
     return (await client.get(path, { timeoutMs: REQUEST_TIMEOUT_MS })).metadata.uid;
   } catch (error) {
     if (!isForbidden(error)) throw error;
+    const user = refusedUser(error) ?? 'NAME';
+    const permission = { user, verb: 'get', resource: 'namespaces', group: '', name: 'kube-system' };
     throw new CliError(
       'you may not read namespace kube-system, whose uid tells clusters apart\n' +
-        '  add it: kubectl create clusterrole fairlead-cluster-uid --verb=get --resource=namespaces --resource-name=kube-system',
+        `  add it: ${commandToAllow(permission)}`,
       EXIT.failed,
       { cause: error },
     );

@@ -17,7 +17,6 @@ import type { RollingUpdateSnapshot } from '../planners/rolling-update-view.ts';
 import { updateNameOf, viewUpdate } from '../planners/rolling-update-view.ts';
 import type { WishVerb } from '../workflows/operator-wishes.ts';
 import { ensureSearchAttributes } from '../worker/search-attributes.ts';
-import { readClusterUid } from './cluster-uid.ts';
 import { controllerName } from './controller-argument.ts';
 import { CliError, EXIT } from './exit-codes.ts';
 import type { GitState } from './git-state.ts';
@@ -141,14 +140,18 @@ export async function connect({ io }: Session): Promise<OpenTemporal> {
   }
 }
 
-/** Makes sure that a run is open. @throws CliError (Temporal unreachable) */
+/**
+ * Makes sure that a run is open.
+ * @param clusterUid asked for before anything is written, by whoever fails without
+ * @throws CliError (Temporal unreachable)
+ */
 export async function ensureRun(
   session: Session,
   temporal: Pick<OpenTemporal, 'client' | 'namespace' | 'address' | 'call'>,
+  clusterUid: string,
   reference: UpdateReference,
-  who: { readonly by?: string | undefined; readonly reason?: string | undefined },
+  who: Wisher,
 ): Promise<string> {
-  const clusterUid = await readClusterUid(session);
   const { namespace, name, next } = reference;
   try {
     return await temporal.call(async () => {

@@ -10,6 +10,7 @@ import type { Wisher } from '../kubernetes/wish-edits.ts';
 import type { WishResult } from '../kubernetes/workload-edit.ts';
 import { heldNext } from '../planners/rolling-update-handover.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
+import { readClusterUid } from './cluster-uid.ts';
 import { commandsBack } from './controller-history.ts';
 import {
   connect,
@@ -98,7 +99,8 @@ export async function runControllerWish(verb: RolloutWish, call: Call<WishOption
     if (await printStructured(io, call.options, document)) return EXIT.ok;
     io.out(call.options.output === 'name' ? `${workload}\n` : `${oneLine(message)}\n`);
     const notes = [
-      run?.outcome === 'unreachable' && `written on the object; the run was not told: ${run.message}`,
+      (run?.outcome === 'unreachable' || run?.outcome === 'notTold') &&
+        `written on the object; the run was not told: ${run.message}`,
       notKept !== undefined &&
         changed &&
         `written on the object, but Fairlead does nothing about it: ${notKept}`,
@@ -190,7 +192,7 @@ function noRestart(name: string, namespace: string): CliError {
 
 /**
  * Makes sure that there is a run, and that it has heard. A pause holds whichever comes.
- * @throws CliError, where a run cannot be started (Temporal unreachable)
+ * @throws CliError, where a run cannot be started (Temporal unreachable), or a retry not even be asked for; ApiError
  */
 async function tellRun(
   session: Session,
@@ -198,6 +200,14 @@ async function tellRun(
   reference: UpdateReference,
   who: Wisher,
 ): Promise<SignalOutcome> {
+  let clusterUid: string;
+  try {
+    clusterUid = await readClusterUid(session);
+  } catch (error) {
+    // The others stand on the controllers, and their run sees that.
+    if (verb === 'retry' || !(error instanceof CliError)) throw error;
+    return { outcome: 'notTold', message: error.message.replaceAll('\n  ', '; ') };
+  }
   let temporal: OpenTemporal;
   try {
     // A retry is nothing but that run: nothing of it stands on an object.
@@ -207,7 +217,7 @@ async function tellRun(
     return { outcome: 'unreachable', address: error.address, message: error.message };
   }
   try {
-    const workflowId = await ensureRun(session, temporal, reference, who);
+    const workflowId = await ensureRun(session, temporal, clusterUid, reference, who);
     return verb === 'retry'
       ? { outcome: 'signalled', workflowId }
       : await tellUpdate(temporal, workflowId, verb, who);

@@ -141,25 +141,43 @@ export interface Permission {
   readonly resource: string;
   readonly group: string;
   readonly namespace?: string | undefined;
+  /** Of the only object that it is about. */
+  readonly name?: string | undefined;
 }
 
 /** What may not be done, the rule, and the commands that mend it. */
-export function missingPermission({ user, verb, resource, group, namespace }: Permission): string {
+export function missingPermission(permission: Permission): string {
+  const { user, verb, resource, group, namespace, name } = permission;
   const full = group === '' ? resource : `${resource}.${group}`;
-  const where = namespace === undefined ? 'in all namespaces' : `in namespace ${namespace}`;
+  const where =
+    namespace !== undefined ? `in namespace ${namespace}` : name === undefined ? 'in all namespaces' : name;
+  const names = name === undefined ? '' : `, resourceNames: ["${name}"]`;
+  return (
+    `you (${user}) may not ${verb} ${full} ${where}\n` +
+    `  missing rule: apiGroups: ["${group}"], resources: ["${resource}"]${names}, verbs: ["${verb}"]\n` +
+    `  add it:       ${commandToAllow(permission)}`
+  );
+}
+
+/** The commands that give it. */
+export function commandToAllow({ user, verb, resource, group, namespace, name }: Permission): string {
   const [role, binding, scope] =
     namespace === undefined
       ? ['clusterrole', 'clusterrolebinding', '']
       : ['role', 'rolebinding', ` -n ${shellWord(namespace)}`];
-  const name = `fairlead-${verb}-${resource.replace('/', '-')}`;
+  const called = `fairlead-${verb}-${resource.replace('/', '-')}`;
+  const only = name === undefined ? '' : ` --resource-name=${shellWord(name)}`;
   const [plain, subresource] = resource.split('/');
   const kubectlResource = `${group === '' ? String(plain) : `${String(plain)}.${group}`}${subresource === undefined ? '' : `/${subresource}`}`;
   return (
-    `you (${user}) may not ${verb} ${full} ${where}\n` +
-    `  missing rule: apiGroups: ["${group}"], resources: ["${resource}"], verbs: ["${verb}"]\n` +
-    `  add it:       kubectl create ${role} ${name}${scope} --verb=${verb} --resource=${kubectlResource} && ` +
-    `kubectl create ${binding} ${name}${scope} --${role}=${name} ${subjectFlag(user)}`
+    `kubectl create ${role} ${called}${scope} --verb=${verb} --resource=${kubectlResource}${only} && ` +
+    `kubectl create ${binding} ${called}${scope} --${role}=${called} ${subjectFlag(user)}`
   );
+}
+
+/** Whom the apiserver's own refusal names; undefined for one by admission. */
+export function refusedUser({ message }: ApiError): string | undefined {
+  return RBAC.exec(message)?.[1];
 }
 
 function subjectFlag(user: string): string {

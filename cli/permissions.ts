@@ -12,7 +12,7 @@ export interface AccessRule {
   /** Absent: in all namespaces, or not namespaced. */
   readonly namespace?: string;
   readonly name?: string;
-  /** Verbs work without, but say less. */
+  /** Verbs work without, but say less; or it is needed for ReplicationControllers alone. */
   readonly optional?: boolean;
 }
 
@@ -33,6 +33,9 @@ export function operatorRules(
     ...each('', 'pods', ['list', 'watch'], { namespace }),
     ...each('', 'persistentvolumeclaims', ['list'], { namespace, optional: true }),
     ...each('', 'nodes', ['list'], { optional: true }),
+    ...each('', 'replicationcontrollers', ['list', 'create', 'patch'], { namespace, optional: true }),
+    ...each('apps', 'controllerrevisions', ['create'], { namespace, optional: true }),
+    ...each('', 'namespaces', ['get'], { name: 'kube-system', optional: true }),
     ...each('coordination.k8s.io', 'leases', ['get'], { namespace: leaseNamespace, optional: true }),
   ];
 }
@@ -73,10 +76,10 @@ export function workerRules(group: string, leaseNamespace: string): readonly Acc
   ];
 }
 
-/** `patch statefulsets.fairlead.dev in default`. */
-export function describeRule({ verb, resource, group, namespace }: AccessRule): string {
+/** `patch statefulsets.fairlead.dev in default`, `get namespaces kube-system`. */
+export function describeRule({ verb, resource, group, namespace, name }: AccessRule): string {
   const full = group === '' ? resource : `${resource}.${group}`;
-  return `${verb} ${full}${namespace === undefined ? '' : ` in ${namespace}`}`;
+  return `${verb} ${full}${name === undefined ? '' : ` ${name}`}${namespace === undefined ? '' : ` in ${namespace}`}`;
 }
 
 interface AccessReview {

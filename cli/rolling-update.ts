@@ -14,6 +14,7 @@ import { ANNOTATION } from '../planners/names.ts';
 import { BudgetError } from '../planners/rolling-update-scale.ts';
 import type { UpdateView } from '../planners/rolling-update-view.ts';
 import { updateNameOf, viewUpdate } from '../planners/rolling-update-view.ts';
+import { readClusterUid } from './cluster-uid.ts';
 import { connect, ensureRun, requireOwnCluster, tellUpdate } from './controller-session.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { CliError, EXIT } from './exit-codes.ts';
@@ -42,6 +43,7 @@ export async function runRollingUpdate(call: Call<RollingUpdateOptions>): Promis
     const seen = await readUpdate(session.client, { namespace: session.namespace, name: request.name });
     await requireOwnCluster(session, seen);
     await requireKeeper(session, request.name);
+    const clusterUid = await readClusterUid(session);
     // Before anything is written: without Temporal it would only be recorded.
     const temporal = await connect(session);
     try {
@@ -54,7 +56,7 @@ export async function runRollingUpdate(call: Call<RollingUpdateOptions>): Promis
       if (begun.isFinished) return EXIT.ok;
       const next = request.newName ?? begun.kept;
       const reference = { namespace: session.namespace, name: request.name, next };
-      const workflowId = await ensureRun(session, temporal, reference, wisher);
+      const workflowId = await ensureRun(session, temporal, clusterUid, reference, wisher);
       // Whoever turns the update round ends its update period, too.
       const told = isRollback ? await tellUpdate(temporal, workflowId, 'abort', wisher) : undefined;
       if (told?.outcome === 'unreachable')

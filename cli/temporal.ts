@@ -29,6 +29,8 @@ export type RunState =
 export type SignalOutcome =
   | { readonly outcome: 'signalled'; readonly workflowId: string }
   | { readonly outcome: 'noRun' }
+  /** Temporal was not asked: the cluster does not say which it is. */
+  | { readonly outcome: 'notTold'; readonly message: string }
   | { readonly outcome: 'unreachable'; readonly address: string; readonly message: string };
 
 type Environment = Readonly<Record<string, string | undefined>>;

@@ -7,6 +7,9 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 
 import { run } from '../../../cli/program.ts';
+import { trusted } from '../../../kubernetes/values.ts';
+import type { JsonObject, KubernetesObject } from '../../../planners/objects.ts';
+import type { UpdateWrite } from '../../../planners/rolling-update-steps.ts';
 import { captureIo } from '../../support/cli.ts';
 import { begin, foo } from '../../support/simulated-update.ts';
 import { WatchServer, answer } from '../../support/watch-server.ts';
@@ -14,13 +17,16 @@ import { WatchServer, answer } from '../../support/watch-server.ts';
 let server: WatchServer;
 let folder: string;
 let world: ReturnType<typeof foo>;
+/** Whether namespace kube-system may be read. */
+let isOpen: boolean;
 
 beforeEach(async () => {
   server = await WatchServer.start();
   folder = await mkdtemp(join(tmpdir(), 'fairlead-wishes-'));
   world = foo();
   begin(world);
-  server.intercept = ({ method, url: { pathname } }, response) => {
+  isOpen = true;
+  server.intercept = ({ method, url: { pathname }, body }, response) => {
     const name = pathname.split('/').at(-1) ?? '';
     const lists: Readonly<Record<string, readonly unknown[]>> = {
       replicationcontrollers: world.controllers,
@@ -32,9 +38,19 @@ beforeEach(async () => {
       const renewTime = new Date().toISOString();
       const metadata = { name, resourceVersion: '1' };
       answer(response, 200, { metadata, spec: { holderIdentity: 'w', leaseDurationSeconds: 60, renewTime } });
-    } else if (pathname === '/api/v1/namespaces/default')
+    } else if (pathname === '/api/v1/namespaces/default' || (isOpen && name === 'kube-system'))
       answer(response, 200, { metadata: { name, uid: 'n' }, status: { phase: 'Active' } });
-    else answer(response, 403, { kind: 'Status', code: 403, reason: 'Forbidden', message: method });
+    else if (method === 'PATCH') {
+      const resource = trusted<UpdateWrite['resource']>(pathname.split('/').at(-2));
+      const patch = trusted<JsonObject>(JSON.parse(body));
+      const { uid, resourceVersion } = trusted<KubernetesObject>(patch).metadata;
+      const write = { verb: 'patch', resource, name, body: patch, purpose: 'Annotate', message: '' } as const;
+      const isDone = world.apply({ ...write, uid, ...(resourceVersion && { resourceVersion }) }) === 'done';
+      answer(response, isDone ? 200 : 409, { kind: 'Status', metadata: {}, reason: 'Conflict' });
+    } else {
+      const message = `User "ann" cannot get resource "namespaces" in API group ""`;
+      answer(response, 403, { kind: 'Status', code: 403, reason: 'Forbidden', message });
+    }
     return true;
   };
 });
@@ -68,3 +84,16 @@ it('retry is nothing without a run: it fails, and says that nothing was written'
   expect(JSON.parse(out)).toMatchObject({ kind: 'Failure', code: 'TemporalUnreachable' });
   expect({ code, patched }).toEqual({ code: 5, patched: [] });
 });
+
+it.each(['pause', 'abort'])(
+  '%s by somebody who may not read namespace kube-system is written: its run was not told',
+  async (verb) => {
+    isOpen = false;
+    const { code, out, err, patched } = await wish(verb, '--no-wait');
+    expect(patched).toContain('foo');
+    expect({ code, out }).toEqual({ code: 0, out: expect.stringMatching(/^the update of foo is /) });
+    expect(err).toMatch(
+      /^note: written on the object; the run was not told: you may not read namespace kube-system, whose uid tells clusters apart; add it: .*--resource-name=kube-system && kubectl create clusterrolebinding .* --user=ann/,
+    );
+  },
+);
