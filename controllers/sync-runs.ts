@@ -69,7 +69,7 @@ export class SyncRuns {
     await this.#options.temporal.workflow.signalWithStart(SYNC_WORKFLOW, {
       ...start,
       signal: commitSeenSignal,
-      signalArgs: [seen],
+      signalArgs: [{ ...seen, searchAttributes: start.args[0].searchAttributes }],
     });
   }
 
@@ -248,7 +248,7 @@ export class SyncRuns {
     return {
       workflowId: syncWorkflowId(cluster, repository),
       taskQueue: workflowTaskQueue(cluster),
-      args: [input],
+      args: [input] as [SyncInput],
       staticSummary: `repository ${repository}`,
       ...(searchAttributes.includes('KubeCluster') && {
         typedSearchAttributes: new TypedSearchAttributes([
@@ -266,16 +266,25 @@ export class SyncRuns {
     const { temporal, cluster } = this.#options;
     try {
       const handle = temporal.workflow.getHandle(syncWorkflowId(cluster, repository));
+      const known = await this.#options.searchAttributes();
       const { status, runId, historyLength } = await handle.describe();
       if (status.name !== 'RUNNING') return false;
-      const state = `${runId} ${String(historyLength)} ${JSON.stringify(seen)}`;
+      const state = `${runId} ${String(historyLength)} ${JSON.stringify([seen, known])}`;
       if (this.#seen.get(repository) === state) return true;
-      const { wanted, running, last, notify = [], suspended } = await handle.query(syncStatusQuery);
+      const {
+        wanted,
+        running,
+        last,
+        notify = [],
+        suspended,
+        searchAttributes,
+      } = await handle.query(syncStatusQuery);
       const told = readSeenCommit(seen);
       const isSame =
         (wanted ?? running ?? last?.sha) === told?.sha &&
         notify.join() === (told?.notify ?? []).join() &&
-        (suspended === undefined) === (told?.suspended === undefined);
+        (suspended === undefined) === (told?.suspended === undefined) &&
+        (searchAttributes === undefined || searchAttributes.join() === known.join());
       if (!isSame) return false;
       this.#seen.set(repository, state);
       return true;

@@ -7,6 +7,7 @@ import type { CommitOutcome, LookResult, RetryDelays } from '../activities/commi
 import type { OperatorMessage } from './messages.ts';
 import { readOperatorMessage } from './messages.ts';
 import type { SearchAttributeName } from './search-attributes.ts';
+import { SEARCH_ATTRIBUTES } from './search-attributes.ts';
 
 export const SYNC_WORKFLOW = 'sync';
 
@@ -72,6 +73,8 @@ export interface SeenCommit {
   readonly notify?: readonly string[];
   /** The inventory knows of no commit, be this one tried or not: somebody has deleted it. Absent: nobody has looked, or it does. */
   readonly unrecorded?: boolean;
+  /** As of {@link RepositoryRun}, now. Absent: as they were. */
+  readonly searchAttributes?: readonly SearchAttributeName[];
 }
 
 /** A commit of which it is not known how it was applied, by an earlier version, counts as applied in the present way. */
@@ -194,6 +197,8 @@ export interface SyncView {
   readonly suspended?: Suspension;
   /** Receivers that it tells. */
   readonly notify?: readonly string[];
+  /** What its commits are begun with; absent in runs of earlier workers. */
+  readonly searchAttributes?: readonly SearchAttributeName[];
 }
 
 export const syncStatusQuery = defineQuery<SyncView>('status');
@@ -267,7 +272,14 @@ export function readSeenCommit(payload: unknown): SeenCommit | undefined {
     suspended,
     notify,
     unrecorded,
-  }: { settings?: unknown; suspended?: unknown; notify?: unknown; unrecorded?: unknown } = payload;
+    searchAttributes,
+  }: {
+    settings?: unknown;
+    suspended?: unknown;
+    notify?: unknown;
+    unrecorded?: unknown;
+    searchAttributes?: unknown;
+  } = payload;
   return {
     sha,
     ...(typeof settings === 'string' && { settings: settings.slice(0, 64) }),
@@ -276,6 +288,9 @@ export function readSeenCommit(payload: unknown): SeenCommit | undefined {
       notify: notify.filter((id) => typeof id === 'string').slice(0, MOST_RECEIVERS),
     }),
     ...(unrecorded === true && { unrecorded }),
+    ...(Array.isArray(searchAttributes) && {
+      searchAttributes: SEARCH_ATTRIBUTES.filter((name) => searchAttributes.includes(name)),
+    }),
   };
 }
 

@@ -65,7 +65,7 @@ export async function sync(input: SyncInput): Promise<never> {
 }
 
 class SyncRun {
-  readonly #input: SyncInput;
+  #input: SyncInput;
   #wanted: WantedCommit | undefined;
   #last: LastCommit | undefined;
   #running: WantedCommit | undefined;
@@ -131,6 +131,7 @@ class SyncRun {
         ...(this.#last !== undefined && { last: this.#last }),
         ...(this.#suspended !== undefined && { suspended: this.#suspended }),
         notify: this.#news.receivers,
+        searchAttributes: this.#input.searchAttributes,
       }),
       { description: 'What is running, what is wanted, what became of the last commit.' },
     );
@@ -203,6 +204,8 @@ class SyncRun {
     if (seen === undefined) return;
     this.#suspended = seen.suspended;
     this.#news.receivers = seen.notify ?? [];
+    const { searchAttributes } = seen;
+    if (searchAttributes !== undefined) this.#input = { ...this.#input, searchAttributes };
     this.#seen(seen);
     if (seen.unrecorded === true) this.#tryUnrecorded(seen);
   }

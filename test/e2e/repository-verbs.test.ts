@@ -375,6 +375,7 @@ describe('sync and history', () => {
       repository: 'missing',
       clusterUid: expect.any(String),
       notify: [],
+      searchAttributes: expect.any(Array),
     });
   }, 60_000);
 

@@ -49,6 +49,11 @@ describe('the payload of a signal', () => {
       { sha: SHA, suspended: { by: 'ada', reason: 'x', at: '2026-01-01T00:00:00Z', more: 1 } },
       { sha: SHA, suspended: { by: 'ada', reason: 'x', at: '2026-01-01T00:00:00Z' } },
     ],
+    [
+      { sha: SHA, searchAttributes: ['GitCommit', 'nobody knows', 5] },
+      { sha: SHA, searchAttributes: ['GitCommit'] },
+    ],
+    [{ sha: SHA, searchAttributes: 'GitCommit' }, { sha: SHA }],
     // Somebody's annotation may hold anything: it is suspended all the same.
     [
       { sha: SHA, suspended: { by: 5, at: [] } },

@@ -92,9 +92,11 @@ describe('a signal whose payload cannot be decoded', () => {
       for (const name of ['commitSeen', 'sync', 'drift', 'rolledOut', 'nothing of ours'])
         await signal('sync', name, 'json/protobuf', '{}');
       const sha = 'a'.repeat(40);
-      await handle.signal('commitSeen', { sha, suspended: {} });
+      const searchAttributes = ['GitCommit'];
+      await handle.signal('commitSeen', { sha, suspended: {}, searchAttributes });
 
-      expect(await handle.query('status')).toMatchObject({ wanted: sha });
+      // Those that were registered since it was begun.
+      expect(await handle.query('status')).toMatchObject({ wanted: sha, searchAttributes });
       await handle.terminate();
     });
   });
