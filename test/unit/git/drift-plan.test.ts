@@ -1,7 +1,7 @@
 /** What becomes of objects that differ from the commit: put back now, later, or not, and what is told of each. */
 
 import { describe, expect, it } from '@jest/globals';
-import fc from 'fast-check';
+import { fc } from '../../support/properties.ts';
 
 import type { Drift } from '../../../git/drift.ts';
 import type { DriftSnapshot } from '../../../git/drift-plan.ts';
