@@ -6,7 +6,7 @@ import { trusted } from '../kubernetes/values.ts';
 import type { WorkloadObject } from '../kubernetes/workload-edit.ts';
 import { wayBackOf } from '../kubernetes/workload-revisions.ts';
 import { isIdle } from '../kubernetes/wish-edits.ts';
-import { KEEPS_OLD } from '../planners/conditions.ts';
+import { HOLDS_NO_POD, KEEPS_OLD } from '../planners/conditions.ts';
 import { blamesRefusal } from '../planners/deadline-reason.ts';
 import { isNote } from '../planners/complete-mark.ts';
 import { DEADLINE_WISHER, LABEL } from '../planners/names.ts';
@@ -311,7 +311,8 @@ function waiting(evidence: Evidence): Verdict | undefined {
     const back = refusal.next === REFUSED ? orAbort(howToGoBack(evidence)) : '';
     return { verdict: 'Waiting', sentence: `it waits: ${refusal.message}`, next: `${refusal.next}${back}` };
   }
-  const [cause, ...others] = plan.batch.length > 0 ? [] : causesFirst(plan.waiting);
+  const reasonsOfPods = causesFirst(plan.waiting).filter(({ code }) => !HOLDS_NO_POD.has(code));
+  const [cause, ...others] = plan.batch.length > 0 ? [] : reasonsOfPods;
   if (cause === undefined) return undefined;
   // The pod that is to blame, and what it holds up.
   const effect = others.find(({ code }) => EFFECTS.has(code));

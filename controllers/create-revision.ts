@@ -6,8 +6,9 @@ import { revisionPath } from '../kubernetes/revision-store.ts';
 import { asRecord, trusted } from '../kubernetes/values.ts';
 import type { WatchCache } from '../kubernetes/watch-cache.ts';
 import type { AnyKind } from '../kubernetes/workload-kinds.ts';
-import { ANNOTATION } from '../planners/names.ts';
+import { ANNOTATION, LABEL } from '../planners/names.ts';
 import type { ControllerRevision } from '../planners/objects.ts';
+import { formatSelector, matchesSelector } from '../planners/selector.ts';
 import type { Snapshot, Workload } from '../planners/workload.ts';
 
 export interface CreatedRevision {
@@ -16,6 +17,9 @@ export interface CreatedRevision {
   readonly outcome: 'created' | 'renumbered' | 'existed';
 }
 
+/** The apiserver has taken a new revision, but as one that is not the workload's: it was deleted again. */
+export class RevisionNotKeptError extends Error {}
+
 /** More name clashes in a row than this mean that somebody works against us. */
 const CLASH_LIMIT = 20;
 
@@ -23,7 +27,7 @@ const CLASH_LIMIT = 20;
  * Brings about the revision of the present template (S6, C8, C9). `snapshot` is asked for again after each clash, so that the
  * next plan sees the object that stood in the way. `now` in milliseconds since the epoch.
  *
- * @throws ApiError as the apiserver answers; Error after 20 clashes
+ * @throws ApiError as the apiserver answers; RevisionNotKeptError when what it stores is not the workload's; Error after 20 clashes
  */
 export async function createRevision(
   client: KubernetesClient,
@@ -70,6 +74,14 @@ export async function createRevision(
           const written = await client.create(revisionPath(history, namespace), plan.manifest);
           cache.observeWrite(resource, written);
           const { metadata, revision } = history.read(written);
+          // What is not found again would be made anew under another name, and so on without end.
+          if (kind.planRevision(workload, snapshot().revisions, taken).outcome === 'create') {
+            const path = revisionPath(history, namespace, metadata.name);
+            // By uid alone: it has no pods, and its controller writes its status meanwhile.
+            const answer = await client.delete(path, { uid: metadata.uid });
+            cache.observeDelete(resource, answer, { namespace, name: metadata.name });
+            throw new RevisionNotKeptError(notKept(history.kind, metadata, workload));
+          }
           return { name: metadata.name, number: String(revision), outcome: 'created' };
         } catch (error) {
           if (!isAlreadyExists(error)) {
@@ -96,5 +108,19 @@ export async function createRevision(
   }
   throw new Error(
     `no free name for the revision of ${snapshot().workload.ref.name} after ${String(CLASH_LIMIT)} tries`,
+  );
+}
+
+function notKept(
+  kind: string,
+  { name, labels }: ControllerRevision['metadata'],
+  { ref, selector }: Workload,
+): string {
+  const how = matchesSelector(selector, labels)
+    ? 'with another content than it was sent with'
+    : `with the labels ${formatSelector({ matchLabels: labels ?? {} })}, which the selector ${formatSelector(selector)} does not match`;
+  return (
+    `${kind} ${name} of ${ref.kind} ${ref.name} was stored ${how}, so it was deleted again: mend the admission policy or ` +
+    `webhook that changes it, or a selector that asks for ${LABEL.podTemplateHash}`
   );
 }

@@ -17,7 +17,7 @@ import type { Workload } from '../planners/workload.ts';
 import { withPreconditions } from './action-request.ts';
 import type { ClusterView } from './cluster-view.ts';
 import type { CreatedRevision } from './create-revision.ts';
-import { createRevision } from './create-revision.ts';
+import { RevisionNotKeptError, createRevision } from './create-revision.ts';
 import type { EventRecorder } from './events.ts';
 import type { Executor } from './executor.ts';
 import type { KeyedMutex } from './keyed-mutex.ts';
@@ -357,7 +357,7 @@ export class Reconciler {
     try {
       return await this.#createRevision(client, key, workload);
     } catch (error) {
-      if (isRefusal(error)) this.#options.requeue(key);
+      if (isRevisionRefused(error)) this.#options.requeue(key);
       throw error;
     }
   }
@@ -367,7 +367,7 @@ export class Reconciler {
     const snapshot = () => view.snapshot(key, workload, memory.of(workload.ref.uid));
     const created = await createRevision(client, cache, view.kind(key), snapshot, now).catch(
       (error: unknown) => {
-        if (isRefusal(error)) this.#revisionIsRefused(workload, error.message);
+        if (isRevisionRefused(error)) this.#revisionIsRefused(workload, error.message);
         throw error;
       },
     );
@@ -417,6 +417,11 @@ export class Reconciler {
       throw error;
     }
   }
+}
+
+/** Why there is no revision is to be read on the workload. */
+function isRevisionRefused(error: unknown): error is Error {
+  return isRefusal(error) || error instanceof RevisionNotKeptError;
 }
 
 function conditionsOf(status: JsonObject): readonly Condition[] {

@@ -319,8 +319,12 @@ const CONSEQUENCES: ReadonlySet<ReasonCode> = new Set([
   'Partition',
   'OnDelete',
   'ClaimConflict',
+  'RevisionAltered',
   'Pinned',
 ]);
+
+/** A pin holds git up, another's claim the retention policy, and pods come as their ReplicaSet has them: not why anything waits. */
+export const HOLDS_NO_POD: ReadonlySet<ReasonCode> = new Set(['ClaimConflict', 'RevisionAltered', 'Pinned']);
 
 /** The strategy leaves pods at an older revision, as asked. */
 export const KEEPS_OLD: ReadonlySet<ReasonCode> = new Set(['Partition', 'NodeSelector', 'OnDelete']);
@@ -331,7 +335,7 @@ function isRolledOut({ finished, allAvailable }: ConditionInput): boolean {
 }
 
 function readyMessage({ waiting }: ConditionInput): string {
-  const kept = waiting.find(({ code }) => KEEPS_OLD.has(code));
+  const kept = waiting.find(({ code }) => KEEPS_OLD.has(code) || code === 'RevisionAltered');
   if (kept === undefined) return 'all pods are at the wanted revision and available';
   return `all pods are available; ${kept.message}`;
 }
@@ -358,10 +362,7 @@ function whyNotReady(
   if (cause === undefined && input.next !== undefined && isLate) {
     return { reason: 'Progressing', message: `${input.next}; the rollout has not done it yet` };
   }
-  const first =
-    cause ??
-    // A pin holds git up, and another's claim the retention policy, never pods: they are not why anything waits.
-    input.waiting.find(({ code }) => code !== 'Pinned' && code !== 'ClaimConflict');
+  const first = cause ?? input.waiting.find(({ code }) => !HOLDS_NO_POD.has(code));
   if (first === undefined) {
     return { reason: 'Progressing', message: 'pods are being brought to the wanted state' };
   }

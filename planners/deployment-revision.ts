@@ -8,9 +8,10 @@ import { DEPLOYMENT_ANNOTATION, LABEL } from './names.ts';
 import type { ControllerRevision, JsonObject, PodTemplate, ReplicaSet } from './objects.ts';
 import { compareRevisions, nextRevisionNumber } from './revision.ts';
 import type { RevisionPlan } from './revision.ts';
-import { freeCollisionCount, revisionHash, revisionName } from './revision-plan.ts';
+import { freeCollisionCount, possibleNames, revisionHash, revisionName } from './revision-plan.ts';
 import { matchesSelector } from './selector.ts';
 import { normaliseTemplate } from './template-defaults.ts';
+import { changedFields, diffTemplates } from './template-diff.ts';
 import { revisionData, templateOfRevision } from './template-revision.ts';
 import type { Deployment } from './workload.ts';
 
@@ -58,7 +59,8 @@ function plainTemplate(template: PodTemplate): PodTemplate {
 /**
  * What has to be done so that the present template has a ReplicaSet with the highest number: nothing, renumber the one that it
  * had before (rollback, P4), or create one. Of several with the template the oldest is taken (P1); templates are compared by
- * meaning, never by hash. `taken` are names that belong to others (P3).
+ * meaning. Where none has it, one that was made of it and stored otherwise is its ReplicaSet: another one would be stored in the
+ * same way, and so on without end. `taken` are names that belong to others (P3).
  */
 export function planReplicaSetRevision(
   deployment: Deployment,
@@ -67,17 +69,37 @@ export function planReplicaSetRevision(
 ): RevisionPlan {
   const sorted = revisions.filter((one) => isOfDeployment(deployment, one)).sort(compareRevisions);
   const wanted = canonicalJson(plainTemplate(deployment.template));
-  const [found] = sorted
-    .filter((one) => canonicalJson(normaliseTemplate(templateOfRevision(one))) === wanted)
-    .sort(compareAge);
+  const equal = sorted.filter((one) => canonicalJson(normaliseTemplate(templateOfRevision(one))) === wanted);
+  const altered = equal.length > 0 ? [] : alteredOf(deployment, sorted);
+  const [found] = [...equal, ...altered].sort(compareAge);
   if (found !== undefined) {
     const to = nextRevisionNumber(sorted.filter((one) => one !== found));
+    const how = altered.length > 0 ? ({ altered: true } as const) : {};
     return found.revision >= to
-      ? { outcome: 'exists', revision: found }
-      : { outcome: 'renumber', revision: found, to };
+      ? { outcome: 'exists', revision: found, ...how }
+      : { outcome: 'renumber', revision: found, to, ...how };
   }
   const names = new Set([...taken, ...revisions.map(({ metadata }) => metadata.name)]);
   return { outcome: 'create', manifest: manifestOf(deployment, names, nextRevisionNumber(sorted)) };
+}
+
+/**
+ * Those whose name says that they were made of the present template, although they hold another: a policy has changed it, or the
+ * apiserver does not keep a field of it. A name that follows from what is held is one of another template, by a clash.
+ */
+function alteredOf(
+  deployment: Deployment,
+  revisions: readonly ControllerRevision[],
+): readonly ControllerRevision[] {
+  const names = possibleNames(deployment, revisionData(plainTemplate(deployment.template)));
+  return revisions.filter(
+    ({ metadata: { name }, data }) => names.has(name) && !possibleNames(deployment, data).has(name),
+  );
+}
+
+/** Paths of the fields that a ReplicaSet holds otherwise than the template that it was made of. */
+export function alteredFields({ template }: Deployment, revision: ControllerRevision): readonly string[] {
+  return changedFields(diffTemplates(plainTemplate(template), templateOfRevision(revision)));
 }
 
 /** Its own, and orphans that match (C4); what no longer matches is released and has no part in the history. */

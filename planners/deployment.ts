@@ -1,6 +1,7 @@
 /** The planner of the Deployment (P1–P21): one snapshot in, one plan out. Pure; see design "One planner per kind". */
 
 import { lostAnnotations } from './deployment-annotations.ts';
+import { alteredFields } from './deployment-revision.ts';
 import { planDeploymentBatch } from './deployment-rollout.ts';
 import {
   conditionsOfDeployment,
@@ -41,6 +42,7 @@ export function planDeployment(snapshot: Snapshot<Deployment>, now: number): Pla
       if (workload.paused === undefined) plan.waitForRevision('ReplicaSet', view.revisionRefused);
       else plan.wait('Paused', { detail: describeWish(workload.paused) });
     }
+    tellAltered(view, plan);
     planDeploymentSteady(view, plan);
     planDeploymentBatch(view, plan);
     explainReplicaSets(view, plan);
@@ -77,6 +79,24 @@ function annotationsOf({ workload, revisionPlan, revisions, update }: Deployment
     ...(number !== 0 && { [DEPLOYMENT_ANNOTATION.revision]: String(number) }),
   };
   return Object.keys(annotations).length === 0 ? {} : { annotations };
+}
+
+/** So many fields are named in a sentence. */
+const MOST_FIELDS = 5;
+
+/** That pods are not as the Deployment says: nothing that is written here could change it. */
+function tellAltered({ workload, revisionPlan }: DeploymentView, plan: PlanBuilder): void {
+  if (revisionPlan.outcome === 'create' || revisionPlan.altered !== true) return;
+  const { revision } = revisionPlan;
+  const { namespace, name } = workload.ref;
+  const fields = alteredFields(workload, revision);
+  const more = fields.length > MOST_FIELDS ? ` and ${String(fields.length - MOST_FIELDS)} more` : '';
+  const detail =
+    `ReplicaSet ${revision.metadata.name} was made of the present template, and the apiserver has stored it with other ` +
+    `${fields.slice(0, MOST_FIELDS).join(', ')}${more} (by an admission policy or webhook for ReplicaSets, a feature gate, or by ` +
+    'hand), so its pods are not as the template says; mend that, then ' +
+    `\`fairlead rollout restart deployment/${name} -n ${namespace}\` makes a new one`;
+  plan.wait('RevisionAltered', { detail });
 }
 
 /** Why pods that are to stay are not available, and what ReplicaSets complain of (P20). */

@@ -129,6 +129,7 @@ export type ReasonCode =
   | 'ClaimStale'
   | 'ClaimOwners'
   | 'ClaimConflict'
+  | 'RevisionAltered'
   | 'ScaleDownWaits'
   | 'InPlaceGrace'
   | 'InPlaceRestarting'

@@ -47,6 +47,7 @@ const ORDER: readonly ReasonCode[] = [
   'Partition',
   'NodeSelector',
   'ClaimConflict',
+  'RevisionAltered',
   'Pinned',
 ];
 
@@ -90,6 +91,8 @@ export function sentence(
       return `Temporal refuses the rollout run${what}; pods are healed, replacing them waits for it`;
     case 'RevisionMissing':
       return `the present template has no revision yet; the rollout creates it${who === '' ? '' : `, then ${who}`}`;
+    case 'RevisionAltered':
+      return detail ?? 'the revision holds another template than the workload';
     case 'Paused':
       return `the rollout is paused${what.replace(':', '')}${who === '' ? '' : `; ${who} ${be} not at the new revision`}`;
     case 'Pinned':

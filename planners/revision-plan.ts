@@ -78,6 +78,14 @@ export function freeCollisionCount(
   return count;
 }
 
+/** Every name that a revision of this data may have been given, whatever the stored count was then. */
+export function possibleNames(workload: Revisioned, data: JsonObject): ReadonlySet<string> {
+  const stored = workload.status.collisionCount ?? 0;
+  const first = Math.max(0, stored - COLLISION_LIMIT);
+  const counts = Array.from({ length: stored - first + COLLISION_LIMIT + 1 }, (_, index) => first + index);
+  return new Set(counts.map((count) => revisionName(workload.ref.name, data, count)));
+}
+
 /** The collision count that reproduces the revision's name, searched upwards from the stored one; else the stored one. */
 export function collisionCountOf(workload: Revisioned, revision: ControllerRevision): number {
   const stored = workload.status.collisionCount ?? 0;

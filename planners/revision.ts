@@ -9,10 +9,18 @@ import { storedTemplate } from './template-revision.ts';
 import { asFields } from './values.ts';
 import type { Workload } from './workload.ts';
 
-/** What is to be done so that a revision of the present template exists, with the highest number. */
+/**
+ * What is to be done so that a revision of the present template exists, with the highest number. `altered`: it was made of that
+ * template, and holds another.
+ */
 export type RevisionPlan =
-  | { readonly outcome: 'exists'; readonly revision: ControllerRevision }
-  | { readonly outcome: 'renumber'; readonly revision: ControllerRevision; readonly to: number | bigint }
+  | { readonly outcome: 'exists'; readonly revision: ControllerRevision; readonly altered?: true }
+  | {
+      readonly outcome: 'renumber';
+      readonly revision: ControllerRevision;
+      readonly to: number | bigint;
+      readonly altered?: true;
+    }
   | { readonly outcome: 'create'; readonly manifest: JsonObject };
 
 /** The revisions of a workload in order: its own, and orphans that match its selector and hold a pod template (S7). */

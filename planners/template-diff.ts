@@ -73,6 +73,21 @@ export function diffTemplates(from: PodTemplate, to: PodTemplate): TemplateDiff 
   };
 }
 
+/** Paths of all fields that differ, also of those that a running pod can be given. */
+export function changedFields(diff: TemplateDiff): readonly string[] {
+  const keys = (map: 'labels' | 'annotations') =>
+    Object.keys(diff[map]).map((key) => `metadata.${map}[${key}]`);
+  return [
+    ...new Set([
+      ...keys('labels'),
+      ...keys('annotations'),
+      ...diff.images.map(({ list, container }) => `spec.${list}[${container}].image`),
+      ...diff.resources.map(({ list, container }) => `spec.${list}[${container}].resources`),
+      ...diff.impossible,
+    ]),
+  ];
+}
+
 interface Found {
   readonly images: ImageChange[];
   readonly resources: ResourceChange[];

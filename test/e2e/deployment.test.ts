@@ -8,6 +8,7 @@ import { DEPLOYMENT_ANNOTATION } from '../../planners/names.ts';
 import type { ReplicaSet } from '../../planners/objects.ts';
 import { rolloutWorkflowId } from '../../workflows/messages.ts';
 import { found } from '../support/eventually.ts';
+import { alterReplicaSets } from '../support/altering-policy.ts';
 import { TemporalRuns } from '../support/temporal-runs.ts';
 import { useLanes } from '../support/lanes.ts';
 import { playOnAll } from '../support/both-apis.ts';
@@ -496,6 +497,36 @@ describe('Deployment', () => {
       );
       expect(new Set(names).size).toBe(2);
       expect(names).toContain(set?.name);
+    }),
+    TIMEOUT_MS,
+  );
+
+  it(
+    'a policy that changes ReplicaSets: each template has one all the same, is rolled out and gone back to, and it is told',
+    both(async (ground) => {
+      const wanted = await ground.deploy({ replicas: 2 });
+      const { namespace } = wanted;
+      const mend = await alterReplicaSets(ground.cluster().client, namespace);
+      const told = async () =>
+        conditionOf(await ground.untilReady(wanted), 'Ready')?.message ?? 'no condition';
+      const toImage = async (image: string) => {
+        await ground.apply({ ...wanted, image });
+        await ground.untilPods(wanted, `all at ${image}`, allAt(image, 2));
+        await ground.untilReady(wanted);
+      };
+      await toImage('api:2');
+      expect(await told()).toMatch(/has stored it with other metadata\.annotations\[injected\] \(/);
+      expect((await ground.cli('rollout undo deploy/api', namespace)).code).toBe(0);
+      await ground.untilPods(wanted, 'all old', allAt('api:1', 2));
+      await toImage('api:2');
+      const explained = await ground.cli('explain deploy/api', namespace);
+      expect(explained.out).toMatch(/nothing is to be done: [^]*also: +ReplicaSet api-\w+ was made of/);
+      expect(await ground.untilSets(wanted, 'one for each', () => true)).toHaveLength(2);
+      await mend();
+      const [, , command = ''] = /`(fairlead (rollout restart \S+)) -n \S+`/.exec(explained.out) ?? [];
+      expect((await ground.cli(command, namespace)).code).toBe(0);
+      await ground.untilSets(wanted, 'a third', (sets) => sizes(sets).join() === '0,0,2');
+      expect(await told()).toBe('all pods are at the wanted revision and available');
     }),
     TIMEOUT_MS,
   );

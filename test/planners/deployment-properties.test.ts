@@ -115,6 +115,14 @@ describe('a Deployment at any moment', () => {
     });
   });
 
+  it('a template has one ReplicaSet, however the apiserver stores it', () => {
+    const oneSet = () => (cluster: SimulatedDeployment) => {
+      const images = [...cluster.sets.values()].map(({ spec }) => spec.template.spec.containers[0]?.image);
+      expect(new Set(images).size).toBe(images.length);
+    };
+    always(oneSet, { without: ['foreign'] });
+  });
+
   it('progress is always possible: with a good template it comes to its end', () => {
     const good = normaliseTemplate({
       metadata: { labels: { app: 'web' } },

@@ -6,9 +6,11 @@ import {
   revisionOfReplicaSet,
 } from '../../planners/deployment-revision.ts';
 import { DEPLOYMENT_ANNOTATION } from '../../planners/names.ts';
-import type { ReplicaSet } from '../../planners/objects.ts';
+import type { PodTemplate, ReplicaSet } from '../../planners/objects.ts';
+import type { Deployment } from '../../planners/workload.ts';
 import { deploymentOf, replicaSetOf } from '../support/deployment-fixtures.ts';
 import { NEW, planOf } from '../support/deployment-plans.ts';
+import { alteredTemplate } from '../support/simulated-replica-sets.ts';
 
 describe('the ReplicaSet of the template (P1–P4)', () => {
   const deployment = deploymentOf();
@@ -78,6 +80,66 @@ describe('the ReplicaSet of the template (P1–P4)', () => {
     const second = planReplicaSetRevision(deployment, [], new Set([name]));
     if (second.outcome !== 'create') throw new Error(second.outcome);
     expect((second.manifest as unknown as ReplicaSet).metadata.name).not.toBe(name);
+  });
+
+  describe('one that the apiserver has not stored as it was sent', () => {
+    const { template } = deployment;
+    const without = ({ spec: { containers } }: PodTemplate): PodTemplate => ({
+      metadata: { labels: { app: 'web' } },
+      spec: { containers: containers.map(({ name, image = '' }) => ({ name, image })) },
+    });
+    const group = { schedulingGroup: { podGroupName: 'g' } };
+    const gated = deploymentOf({ template: { ...template, spec: { ...template.spec, ...group } } });
+    const stored = (of: Deployment, store: (template: PodTemplate) => PodTemplate, taken: string[] = []) => {
+      const plan = planReplicaSetRevision(of, [], new Set(taken));
+      if (plan.outcome !== 'create') throw new Error(plan.outcome);
+      const made = plan.manifest as unknown as ReplicaSet;
+      return { ...made, spec: { ...made.spec, template: store(made.spec.template) } };
+    };
+    const first = stored(deployment, (one) => one).metadata.name;
+
+    it.each([
+      ['a policy changes it', deployment, alteredTemplate, [], ['metadata.annotations[injected]']],
+      ['a feature gate is off', gated, without, [], ['spec.schedulingGroup']],
+      ['its first name was taken', deployment, alteredTemplate, [first], ['metadata.annotations[injected]']],
+    ])('%s: it is the ReplicaSet all the same, and that is told', (_, of, store, taken, fields) => {
+      const set = stored(of, store, taken);
+      const plan = planReplicaSetRevision(of, revisions(set));
+      expect(plan).toMatchObject({ outcome: 'exists', altered: true, revision: { metadata: set.metadata } });
+      const { waiting, updateRevision, needsRollout } = planOf(of, [set]);
+      expect([updateRevision, needsRollout]).toEqual([set.metadata.name, false]);
+      const told = waiting.find(({ code }) => code === 'RevisionAltered')?.message;
+      expect(told).toContain(fields.join(', '));
+      expect(told).toContain('`fairlead rollout restart deployment/api -n default`');
+    });
+
+    it('one that has the template comes first', () => {
+      const altered = stored(deployment, alteredTemplate);
+      const equal = {
+        ...replicaSetOf(deployment, { revision: 2 }),
+        metadata: { ...altered.metadata, name: 'api-b' },
+      };
+      expect(planReplicaSetRevision(deployment, revisions(altered, equal))).toMatchObject({
+        revision: { metadata: { name: 'api-b' } },
+      });
+    });
+
+    it('is gone back to: it is its own template that the Deployment then has', () => {
+      const [old, newest] = [
+        stored(deployment, alteredTemplate),
+        replicaSetOf(deployment, { ...NEW, revision: 2 }),
+      ];
+      const back = deploymentOf({ template: alteredTemplate(template) });
+      expect(planReplicaSetRevision(back, revisions(old, newest))).toMatchObject({
+        outcome: 'renumber',
+        revision: { metadata: { name: old.metadata.name } },
+        to: 3,
+      });
+      expect(planReplicaSetRevision(deployment, revisions(old, newest))).toMatchObject({
+        altered: true,
+        to: 3,
+      });
+    });
   });
 
   it('P4: an older one that is gone back to gets the highest number, exactly, and its old one is kept', () => {

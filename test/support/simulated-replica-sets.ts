@@ -7,7 +7,7 @@ import { fc } from './properties.ts';
 
 import { isActive, isAvailable, isReady } from '../../planners/availability.ts';
 import { planReplicaSetRevision, renumberReplicaSet } from '../../planners/deployment-revision.ts';
-import type { ControllerRevision, Pod, ReplicaSet } from '../../planners/objects.ts';
+import type { ControllerRevision, Pod, PodTemplate, ReplicaSet } from '../../planners/objects.ts';
 import type { Action, Plan } from '../../planners/plan.ts';
 import { normaliseTemplate } from '../../planners/template-defaults.ts';
 import type { Deployment, DeploymentStatus, Snapshot } from '../../planners/workload.ts';
@@ -41,6 +41,8 @@ const IMAGES = ['api:1', 'api:2', 'api:bad', 'api:3'];
 
 export interface DeploymentHistory {
   readonly settings: Partial<Deployment>;
+  /** A policy changes the template of each ReplicaSet that is made. */
+  readonly alters: boolean;
   readonly operations: readonly { readonly kind: Operation; readonly number: number }[];
 }
 
@@ -63,6 +65,7 @@ export function deploymentHistories(
   );
   return fc.record({
     settings: settings.map((random) => ({ ...random, ...overrides })),
+    alters: fc.boolean(),
     operations: fc.array(fc.record({ kind, number: fc.integer({ min: 0, max: 1000 }) }), {
       minLength: 5,
       maxLength: 120,
@@ -79,10 +82,12 @@ export class SimulatedDeployment {
   #seen: readonly Pod[] = [];
   /** By ReplicaSet: what its controller has counted and not written yet. */
   readonly #counted = new Map<string, NonNullable<ReplicaSet['status']>>();
+  readonly #alters: boolean;
   #version = 100;
 
-  constructor(settings: Partial<Deployment>) {
+  constructor(settings: Partial<Deployment>, alters = false) {
     this.deployment = deploymentOf(settings);
+    this.#alters = alters;
   }
 
   snapshot(): Snapshot<Deployment> {
@@ -123,6 +128,7 @@ export class SimulatedDeployment {
         generation: 1,
         creationTimestamp: new Date(NOW + this.#version * 1000).toISOString(),
       },
+      spec: this.#alters ? { ...set.spec, template: alteredTemplate(set.spec.template) } : set.spec,
       status: {},
     });
   }
@@ -349,6 +355,12 @@ export class SimulatedDeployment {
   }
 }
 
+/** As a policy for ReplicaSets leaves it. */
+export function alteredTemplate(template: PodTemplate): PodTemplate {
+  const annotations = { ...template.metadata?.annotations, injected: 'yes' };
+  return { ...template, metadata: { ...template.metadata, annotations } };
+}
+
 function templateOfImage(image: string): Deployment['template'] {
   return normaliseTemplate({
     metadata: { labels: { app: 'web' } },
@@ -358,12 +370,12 @@ function templateOfImage(image: string): Deployment['template'] {
 
 /** Plays a history. */
 export function runDeploymentHistory(
-  { settings, operations }: DeploymentHistory,
+  { settings, alters, operations }: DeploymentHistory,
   planner: DeploymentPlanner,
   check: DeploymentCheck,
   after: (cluster: SimulatedDeployment) => void = () => undefined,
 ): SimulatedDeployment {
-  const cluster = new SimulatedDeployment(settings);
+  const cluster = new SimulatedDeployment(settings, alters);
   cluster.settle(planner, check);
   for (const { kind, number } of operations) {
     cluster.run(kind, number, planner, check);

@@ -1,0 +1,67 @@
+/** What becomes of a new revision that the apiserver does not store as it was sent. */
+
+import { expect, it } from '@jest/globals';
+
+import { RevisionNotKeptError, createRevision } from '../../../controllers/create-revision.ts';
+import type { KubernetesClient } from '../../../kubernetes/client.ts';
+import { trusted } from '../../../kubernetes/values.ts';
+import type { WatchCache } from '../../../kubernetes/watch-cache.ts';
+import { WORKLOAD_KINDS } from '../../../kubernetes/workload-kinds.ts';
+import type { KubernetesObject, ReplicaSet } from '../../../planners/objects.ts';
+import type { Snapshot, Workload } from '../../../planners/workload.ts';
+import { deploymentOf } from '../../support/deployment-fixtures.ts';
+import { alteredTemplate } from '../../support/simulated-replica-sets.ts';
+
+const kind = WORKLOAD_KINDS.Deployment;
+
+/** Asks for the revision twice, of an apiserver that stores what `store` answers. */
+async function createTwice(store: (sent: ReplicaSet) => ReplicaSet) {
+  const stored = new Map<string, KubernetesObject>();
+  const deleted: unknown[] = [];
+  const client = trusted<KubernetesClient>({
+    create: async (_: unknown, sent: ReplicaSet) => {
+      const made = store(sent);
+      const metadata = { ...made.metadata, uid: `uid-${made.metadata.name}` };
+      return { ...made, metadata };
+    },
+    delete: async (path: unknown, options: unknown) => {
+      deleted.push([path, options]);
+      return {};
+    },
+  });
+  const cache = trusted<WatchCache>({
+    observeWrite: (_: string, object: KubernetesObject) => stored.set(object.metadata.name, object),
+    observeDelete: (_: string, __: unknown, { name }: { name: string }) => stored.delete(name),
+  });
+  const snapshot = () =>
+    trusted<Snapshot<Workload>>({
+      workload: deploymentOf(),
+      revisions: [...stored.values()].map(kind.history.read),
+    });
+  const ask = async () =>
+    await createRevision(client, cache, kind, snapshot, () => 0).catch((error: unknown) => error);
+  return { answers: [await ask(), await ask()], stored, deleted };
+}
+
+it('with another template it is kept: the next look finds it', async () => {
+  const { answers, stored } = await createTwice((sent) => ({
+    ...sent,
+    spec: { ...sent.spec, template: alteredTemplate(sent.spec.template) },
+  }));
+  expect(answers).toMatchObject([{ outcome: 'created' }, { outcome: 'existed' }]);
+  expect(stored.size).toBe(1);
+});
+
+it('with labels that its workload does not select it is deleted again, and that is said', async () => {
+  const { answers, stored, deleted } = await createTwice((sent) => ({
+    ...sent,
+    metadata: { ...sent.metadata, labels: { team: 'a' } },
+  }));
+  expect(answers).toEqual([expect.any(RevisionNotKeptError), expect.any(RevisionNotKeptError)]);
+  expect(String(answers[0])).toMatch(
+    /ReplicaSet api-\w+ of Deployment api was stored with the labels team=a, which the selector app=web does not match/,
+  );
+  expect(stored.size).toBe(0);
+  const [[path, options] = []] = deleted as [{ name: string }, unknown][];
+  expect(options).toEqual({ uid: `uid-${path?.name ?? ''}` });
+});
