@@ -81,8 +81,10 @@ function trimReplicaSets(view: DeploymentView, plan: PlanBuilder): void {
   const isOld = ({ metadata }: (typeof revisions)[number]) => byName.has(metadata.name);
   const kept = isCompleteDeployment(view) ? undefined : lastCompleteOf(revisions.filter(isOld));
   const surplus = alive.slice(0, Math.max(0, alive.length - workload.revisionHistoryLimit));
-  for (const { replicaSet, name, size, observed, owned } of surplus) {
-    const isEmpty = size === 0 && (replicaSet.status?.replicas ?? 0) === 0 && observed;
+  for (const { replicaSet, name, size, observed, owned, active, leaving } of surplus) {
+    // Without their ReplicaSet pods that are still being deleted would not count, and others start beside them (P12, KEP-5882).
+    const hasPods = active.length > 0 || leaving > 0 || (replicaSet.status?.replicas ?? 0) > 0;
+    const isEmpty = size === 0 && !hasPods && observed;
     if (!owned || !isEmpty || name === kept?.metadata.name || plan.writes('replicasets', name)) continue;
     const { uid, resourceVersion } = replicaSet.metadata;
     plan.addSteady({

@@ -1,10 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 
 import { DEPLOYMENT_ANNOTATION } from '../../planners/names.ts';
+import type { Pod } from '../../planners/objects.ts';
 import type { Deployment } from '../../planners/workload.ts';
-import { deploymentOf, replicaSetOf } from '../support/deployment-fixtures.ts';
+import { deploymentOf, replicaPodOf, replicaSetOf } from '../support/deployment-fixtures.ts';
 import type { ReplicaSetOptions } from '../support/deployment-fixtures.ts';
-import { planOf, rolling } from '../support/deployment-plans.ts';
+import { NEW, planOf, rolling } from '../support/deployment-plans.ts';
 
 describe('the end of a rollout, and history (P13, P14)', () => {
   it.each<[string, ReplicaSetOptions, ReplicaSetOptions, boolean]>([
@@ -60,6 +61,33 @@ describe('the end of a rollout, and history (P13, P14)', () => {
   it('P14: not in the middle of a rollout; while paused, but for the one that abort goes back to', () => {
     expect(history(0, {}, { available: 3 })).toEqual([]);
     expect(history(0, { paused: {} }, { available: 3 })).toEqual(['old-1', 'old-3']);
+  });
+
+  it('P14, P12: one whose pods are still being deleted stays: without it they would not count', () => {
+    const deployment = deploymentOf({
+      image: 'api:3',
+      strategy: 'Recreate',
+      revisionHistoryLimit: 0,
+      paused: {},
+    });
+    const done = replicaSetOf(deployment, { name: 'done' });
+    const left = replicaSetOf(deployment, { ...NEW, name: 'left', annotations: {} });
+    const fresh = replicaSetOf(deployment, { image: 'api:3', revision: 3, created: '2025-12-03T00:00:00Z' });
+    const { 'fairlead.dev/complete': _, ...annotations } = left.metadata.annotations ?? {};
+    const unfinished = {
+      ...left,
+      metadata: {
+        ...left.metadata,
+        annotations: { ...annotations, 'fairlead.dev/attempts': '[{"outcome":"Superseded","endedAt":""}]' },
+      },
+    };
+    const going = [1, 2].map((number) => replicaPodOf(left, number, { terminating: true }));
+    const purposes = (pods: readonly Pod[]) =>
+      planOf(deployment, [done, unfinished, fresh], pods).steady.map(
+        ({ purpose, name }) => `${purpose} ${name}`,
+      );
+    expect(purposes(going)).toEqual([]);
+    expect(purposes([])).toEqual(expect.arrayContaining(['TrimHistory left']));
   });
 
   it('P14: deletes carry uid and resourceVersion', () => {
