@@ -54,8 +54,8 @@ export function crashReport(
     ...machines(all),
     '',
     'Each scenario is listed with its last full run: that of all its sites. A run of some of them keeps nothing. Where it was of other',
-    'planners, workflows, activities, controllers or Kubernetes clients than there were when this page was written',
-    `(${SOURCES_LABEL}${sources}), or does not say of which, it is stale: it proves what was so then.`,
+    'planners, workflows, activities, controllers, Kubernetes clients, handling of git or worker than there were when this page was',
+    `written (${SOURCES_LABEL}${sources}), or does not say of which, it is stale: it proves what was so then.`,
     '',
     row([
       'scenario',

@@ -125,8 +125,8 @@ async function hashOfSources(root: string, folders = SOURCES, files = FILES): Pr
   return hash.digest('hex').slice(0, 16);
 }
 
-/** The part of the sources that decides what a rollout writes, and when. */
-const DECIDING = ['planners', 'workflows', 'activities', 'controllers', 'kubernetes'];
+/** The part of the sources that decides what a rollout or a commit writes, and when: all that the worker process is made of. */
+export const DECIDING = ['planners', 'workflows', 'activities', 'controllers', 'kubernetes', 'git', 'worker'];
 
 /** What a result of the crash matrix is a result of: the same value as long as nothing that decides has changed. */
 export async function hashOfDecidingSources(): Promise<string> {

@@ -1,6 +1,6 @@
 /** The report of the crash matrix, put together from what is kept of each scenario. */
 
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -12,6 +12,7 @@ import { definitionHash, keepResult, keptResults } from '../../crash/crash-resul
 import type { CrashResult } from '../../crash/crash-results.ts';
 import { CRASH_SCENARIOS } from '../../crash/crash-scenarios.ts';
 import type { CrashVerdict } from '../../crash/crash-verdict.ts';
+import { DECIDING } from '../../support/built-worker.ts';
 
 const RECREATE = { name: 'StatefulSet: recreate', kind: 'StatefulSet', definition: 'four pods' } as const;
 const SURGE = { name: 'DaemonSet: surge', kind: 'DaemonSet', definition: 'four nodes' } as const;
@@ -41,6 +42,16 @@ function resultOf(change: Partial<CrashResult> = {}): CrashResult {
     ],
     ...change,
   };
+}
+
+/** Folders of this repository that the files of one import from. */
+async function importsOf(folder: string): Promise<readonly string[]> {
+  const directory = join(packageRoot(), folder);
+  const names = (await readdir(directory, { recursive: true })).filter((name) => name.endsWith('.ts'));
+  const texts = await Promise.all(names.map(async (name) => await readFile(join(directory, name), 'utf8')));
+  return texts.flatMap((text) =>
+    [...text.matchAll(/from '(?:\.\.\/)+([a-z]+)\//g)].map(([, name = '']) => name),
+  );
 }
 
 describe('crash report', () => {
@@ -119,6 +130,15 @@ describe('crash report', () => {
     expect(staleOf('c0ffee')).toEqual(['', '**yes**']);
     expect(staleOf('decade')).toEqual(['**yes**', '**yes**']);
     expect(sourcesOfReport(crashReport([RECREATE], results, 'decade'))).toBe('decade');
+  });
+
+  it('its sources are all that the worker is made of', async () => {
+    const parts = new Set(['worker']);
+    for (const part of parts) {
+      for (const imported of await importsOf(part)) parts.add(imported);
+    }
+
+    expect([...parts].sort()).toEqual(DECIDING.toSorted());
   });
 
   it('of a run of which only figures were kept, those are reported', () => {
