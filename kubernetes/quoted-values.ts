@@ -6,6 +6,9 @@ import { asRecord } from './values.ts';
 const BEFORE_VALUE = /(?:(?:Invalid|Duplicate|Unsupported) value|Not found): /g;
 /** Words before a value of another type than the schema's, as Go prints it: `expected string, got &value.valueUnstructured{Value:8080}`, `… got &{8080}`. */
 const BEFORE_WRONG_TYPE = /(?:expected (\w+))?, got &(?:value\.valueUnstructured)?\{(?:Value:)?/g;
+/** The end of such a value, and the apiserver's next error: Go writes a text as it is, so a line of its own may end with a bracket. */
+const NEXT_ERROR =
+  /\}\n(?= {2}\.[^\n]*?: (?:expected |field not declared in schema|duplicate entries for key |element \d))/;
 /** Two objects are compared from here on: a hunk, or lines that were taken away or added. */
 const DIFFERENCE = /\n(?:@@|[ \t]*[-+][ \t]|[ \t]*\.\.\. \/\/)/;
 /** Below these, texts are people's own: they may be credentials. `annotations` itself is about names; ours are settings. */
@@ -52,7 +55,7 @@ export function withoutQuotedValues(message: string, field = ''): string {
   return result + text.slice(from);
 }
 
-/** Such a value ends with a line. One without an end is looked for no further: nothing after its beginning is told. */
+/** Such a value ends with an error of the apiserver. One without an end is looked for no further: nothing after its beginning is told. */
 function withoutWrongTypes(text: string): string {
   let result = '';
   let from = 0;
@@ -60,7 +63,7 @@ function withoutWrongTypes(text: string): string {
     // Within a value that was taken out.
     if (index < from) continue;
     const start = index + words.length;
-    const end = endOfLine(text, start);
+    const end = endOfError(text, start);
     const kind = kindOf(text.slice(start, end));
     result += text.slice(from, index);
     // Go prints the text "true" as it prints the boolean.
@@ -71,10 +74,10 @@ function withoutWrongTypes(text: string): string {
   return result + text.slice(from);
 }
 
-/** Of the first line from `start` on that ends with a bracket: where that is. */
-function endOfLine(text: string, start: number): number | undefined {
-  const end = text.indexOf('}\n', start);
-  if (end >= 0) return end;
+/** Where the bracket is that ends the error which `start` is in: before the next one, or at the end of them all. */
+function endOfError(text: string, start: number): number | undefined {
+  const next = text.slice(start).search(NEXT_ERROR);
+  if (next >= 0) return start + next;
   return start < text.length && text.endsWith('}') ? text.length - 1 : undefined;
 }
 

@@ -61,6 +61,21 @@ describe('what a refusal quotes of objects is not told:', () => {
       '.spec.env: expected list, got &{map[a:PLANTED]}, PLANTED',
       '.spec.env: expected list, got a mapping',
     ],
+    [
+      'a text of several lines for another type',
+      '.spec.args: expected list, got &{{\n  "a": {\n    "b": 1\n  }\n  "token": "PLANTED"\n}}',
+      '.spec.args: expected list, got something else',
+    ],
+    [
+      'one among others, with a line like a field',
+      'errors:\n  .a: expected map, got &{server {\n}\n  .token: PLANTED\n}\n}\n  .b[name="x"]: field not declared in schema\n  .c: expected list, got &{{\n}\nPLANTED}',
+      'errors:\n  .a: expected map, got something else\n  .b[name="x"]: field not declared in schema\n  .c: expected list, got something else',
+    ],
+    [
+      'a text of several lines without an end',
+      '.spec.args: expected list, got &{{\n  "a": {\n  }\n  "token": "PLANTED"\n}} no',
+      '.spec.args: expected list, got something else',
+    ],
     ['a command', 'spec.containers[0].command[1]: Invalid value: "PLANTED": no', undefined],
     ['an environment', 'spec.containers[0].env[0].value: Invalid value: "PLANTED": no', undefined],
     ['an annotation', 'metadata.annotations[a/b]: Invalid value: "PLANTED": no', undefined],
@@ -73,19 +88,37 @@ describe('what a refusal quotes of objects is not told:', () => {
     expect(text).toBe(told ?? text);
   });
 
-  it.each([', got &{', 'expected a', '{"k":"', 'Invalid value: {"a`', 'aInvalid value: 1', '`[] ', '"'])(
-    'however much of a megabyte is %j',
-    (part) => {
-      const value = part.repeat(1_000_000 / part.length);
-      const said = `.data.a: expected string, got &value.valueUnstructured{Value:map[k:${value}PLANTED]}`;
-      const begun = performance.now();
-      const told = [said, `${said} no`, `data: Invalid value: {"k":"${value}PLANTED`, `${value} is:`].filter(
-        (message) => withoutQuotedValues(message).includes('PLANTED'),
-      );
-      expect(told.length).toBe(0);
-      expect(performance.now() - begun).toBeLessThan(2_000);
-    },
-  );
+  it.each([
+    ', got &{',
+    '}\n',
+    '}\n  .a: ',
+    ': e',
+    'expected a',
+    '{"k":"',
+    'Invalid value: {"a`',
+    'aInvalid value: 1',
+    '`[] ',
+    '"',
+  ])('however much of a megabyte is %j', (part) => {
+    const value = part.repeat(1_000_000 / part.length);
+    const said = `.data.a: expected string, got &value.valueUnstructured{Value:map[k:${value}PLANTED]}`;
+    const begun = performance.now();
+    const told = [said, `${said} no`, `data: Invalid value: {"k":"${value}PLANTED`, `${value} is:`].filter(
+      (message) => withoutQuotedValues(message).includes('PLANTED'),
+    );
+    expect(told.length).toBe(0);
+    expect(performance.now() - begun).toBeLessThan(2_000);
+  });
+
+  it('in causes that are read out of the message', () => {
+    const path = { group: 'apps', version: 'v1', resource: 'deployments', namespace: 'ns', name: 'web' };
+    const message =
+      'failed to create typed patch object (ns/web; apps/v1, Kind=Deployment): .spec.args: expected list, got &{{\n  }\n  PLANTED\n}}';
+    const body = { kind: 'Status', code: 500, message };
+    const error = responseError({ method: 'PATCH', path, server: '' }, 500, JSON.stringify(body), undefined);
+    expect(JSON.stringify([error.message, error.details])).not.toContain('PLANTED');
+    expect(error.details?.causes.map(({ field }) => field)).toEqual(['.spec.args']);
+  });
 
   it('in causes, and in a message that is told of them', () => {
     const causes = [
