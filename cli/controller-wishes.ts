@@ -200,13 +200,19 @@ async function tellRun(
   reference: UpdateReference,
   who: Wisher,
 ): Promise<SignalOutcome> {
+  const { name, namespace } = reference;
+  // No wish starts one where the last has ended badly, and whether it has is not known from here.
+  const whereOver =
+    verb === 'pause'
+      ? ''
+      : `; if its run is over, the update goes on only with another: fairlead rollout retry rc/${name} -n ${namespace}`;
   let clusterUid: string;
   try {
     clusterUid = await readClusterUid(session);
   } catch (error) {
     // The others stand on the controllers, and their run sees that.
     if (verb === 'retry' || !(error instanceof CliError)) throw error;
-    return { outcome: 'notTold', message: error.message.replaceAll('\n  ', '; ') };
+    return { outcome: 'notTold', message: `${error.message.replaceAll('\n  ', '; ')}${whereOver}` };
   }
   let temporal: OpenTemporal;
   try {
@@ -214,7 +220,7 @@ async function tellRun(
     temporal = verb === 'retry' ? await connect(session) : await openTemporal(session.io.environment);
   } catch (error) {
     if (!(error instanceof TemporalUnreachable)) throw error;
-    return { outcome: 'unreachable', address: error.address, message: error.message };
+    return { outcome: 'unreachable', address: error.address, message: `${error.message}${whereOver}` };
   }
   try {
     const workflowId = await ensureRun(session, temporal, clusterUid, reference, who);

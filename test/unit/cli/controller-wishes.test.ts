@@ -8,6 +8,7 @@ import { afterEach, beforeEach, expect, it } from '@jest/globals';
 
 import { run } from '../../../cli/program.ts';
 import { trusted } from '../../../kubernetes/values.ts';
+import { ANNOTATION } from '../../../planners/names.ts';
 import type { JsonObject, KubernetesObject } from '../../../planners/objects.ts';
 import type { UpdateWrite } from '../../../planners/rolling-update-steps.ts';
 import { captureIo } from '../../support/cli.ts';
@@ -94,6 +95,24 @@ it.each(['pause', 'abort'])(
     expect({ code, out }).toEqual({ code: 0, out: expect.stringMatching(/^the update of foo is /) });
     expect(err).toMatch(
       /^note: written on the object; the run was not told: you may not read namespace kube-system, whose uid tells clusters apart; add it: .*--resource-name=kube-system && kubectl create clusterrolebinding .* --user=ann/,
+    );
+  },
+);
+
+it.each(['resume', 'abort'])(
+  '%s without Temporal says what it takes where the run is over: no wish starts another',
+  async (verb) => {
+    const paused = JSON.stringify({ by: 'ann' });
+    const [old] = world.controllers;
+    if (old === undefined) throw new Error('no controller');
+    const { uid, resourceVersion = '' } = old.metadata;
+    const body = { metadata: { annotations: { [ANNOTATION.paused]: paused } } };
+    const write = { verb: 'patch', resource: 'replicationcontrollers', name: 'foo', body } as const;
+    world.apply({ ...write, uid, resourceVersion, purpose: 'Annotate', message: '' });
+    const { code, err, patched } = await wish(verb, '--no-wait');
+    expect({ code, patched }).toEqual({ code: 0, patched: ['foo'] });
+    expect(err).toMatch(
+      /^note: written on the object; the run was not told: Temporal at 127\.0\.0\.1:1 does not answer: .*; if its run is over, the update goes on only with another: fairlead rollout retry rc\/foo -n default\n$/,
     );
   },
 );
