@@ -1,6 +1,8 @@
 /** The flags of `fairlead rolling-update`, and what they ask for. */
 
 import { readFile } from 'node:fs/promises';
+import { addAbortSignal } from 'node:stream';
+import { text as readStream } from 'node:stream/consumers';
 
 import { isObject } from '../git/manifests.ts';
 import { readYaml } from '../git/yaml.ts';
@@ -19,7 +21,7 @@ import { DEFAULT_STATE } from '../planners/rolling-update-record.ts';
 import type { StartRequest, WantedChange } from '../planners/rolling-update-start.ts';
 import { controllerName } from './controller-argument.ts';
 import { CliError, EXIT } from './exit-codes.ts';
-import type { Call } from './io.ts';
+import type { Call, Io } from './io.ts';
 import { OBJECT_NAME } from './workload-argument.ts';
 
 export interface RollingUpdateOptions {
@@ -52,7 +54,7 @@ export interface RollingUpdateRequest {
 
 /** @throws CliError (usage) for flags that do not go together, files that hold no controller, and amounts that are none */
 export async function readRequest(
-  { operands, options }: Call<RollingUpdateOptions>,
+  { io, operands, options }: Call<RollingUpdateOptions>,
   namespace: string,
 ): Promise<RollingUpdateRequest> {
   for (const operand of operands) refuseOtherKind(operand, options.image);
@@ -71,7 +73,7 @@ export async function readRequest(
   if (container === '') throw usage('--container: the name of a container is missing');
   if (container !== undefined && image === undefined)
     throw usage('--container says which container gets the --image');
-  const change = await readChange(options, namespace);
+  const change = await readChange(options, namespace, io);
   const inFile = change.kind === 'manifest' ? change.manifest.metadata.name : undefined;
   if (inFile !== undefined && typed !== undefined && typed !== inFile) {
     throw usage(`the file is about ${inFile}, the command line about ${typed}`);
@@ -98,13 +100,14 @@ function refuseOtherKind(operand: string, image = 'CONTAINER=IMAGE'): void {
 async function readChange(
   { image, container, filename }: RollingUpdateOptions,
   namespace: string,
+  io: Io,
 ): Promise<WantedChange> {
   if (image !== undefined) {
     if (image === '' || /\s/.test(image)) throw usage(`"${image}" is no image`);
     return { kind: 'image', image, container };
   }
   if (filename === undefined) return { kind: 'none' };
-  return { kind: 'manifest', manifest: await readManifest(filename, namespace) };
+  return { kind: 'manifest', manifest: await readManifest(filename, namespace, io) };
 }
 
 /** By the system's code. */
@@ -113,12 +116,16 @@ const WHY_UNREAD: Readonly<Record<string, string | undefined>> = {
   EISDIR: 'it is a directory, not the file of a ReplicationController',
 };
 
-async function readManifest(file: string, namespace: string): Promise<ControllerManifest> {
+async function readManifest(file: string, namespace: string, io: Io): Promise<ControllerManifest> {
   if (/^https?:\/\//i.test(file))
     throw usage(`${file}: URLs are not read: get it yourself, and give the file, or - for standard input`);
   let text: string;
   try {
-    text = await readFile(file === '-' ? '/dev/stdin' : file, 'utf8');
+    // By its stream: what is a socket, or of another user, cannot be opened by its name.
+    text =
+      file === '-'
+        ? await readStream(addAbortSignal(io.interrupted, process.stdin))
+        : await readFile(file, 'utf8');
   } catch (error) {
     // The system's own sentence names the file again.
     const why = WHY_UNREAD[errorCode(error) ?? ''] ?? toMessage(error).replace(`, open '${file}'`, '');

@@ -1,8 +1,9 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 
 import type { Call } from '../../../cli/io.ts';
 import { readRequest, unheeded } from '../../../cli/rolling-update-options.ts';
@@ -41,6 +42,30 @@ describe('the file of a rolling update', () => {
       message: '/nowhere/foo.yaml: there is no such file',
       exitCode: 2,
     });
+  });
+});
+
+describe('the file of a rolling update from standard input', () => {
+  const stdin = process.stdin;
+  afterEach(() => {
+    Object.defineProperty(process, 'stdin', { value: stdin, configurable: true });
+  });
+
+  const read = async (stream: Readable, interrupted: AbortSignal) => {
+    Object.defineProperty(process, 'stdin', { value: stream, configurable: true });
+    const options = { filename: '-', pollInterval: 1_000 };
+    const call = { operands: ['foo'], options, io: { interrupted } };
+    return await readRequest(trusted<Call<RollingUpdateOptions>>(call), 'default');
+  };
+
+  it('is read whatever that is', async () => {
+    const text = 'apiVersion: v1\nkind: ReplicationController\nmetadata: {name: foo}\nspec: {template: {}}\n';
+    expect(await read(Readable.from([text]), new AbortController().signal)).toMatchObject({ name: 'foo' });
+  });
+
+  it('is waited for until Ctrl-C', async () => {
+    const silent = new Readable({ read: () => undefined });
+    await expect(read(silent, AbortSignal.abort())).rejects.toMatchObject({ exitCode: 2 });
   });
 });
 
