@@ -86,12 +86,13 @@ export async function readPlan(session: Session, reference: UpdateReference): Pr
   );
 }
 
-/** What became of the last commit of the repository that the controller comes from. */
+/** What became of the last commit of the repository that the controller comes from; `notes` gets what may not be read. */
 export async function readControllerGit(
   session: Session,
   { view: { old } }: RollingUpdatePlan,
+  notes: string[],
 ): Promise<GitState | undefined> {
-  return old === undefined ? undefined : await readGitState(session, old);
+  return old === undefined ? undefined : await readGitState(session, old, notes);
 }
 
 /** What Temporal knows of the run of an update, if it answers. */

@@ -24,9 +24,10 @@ import { RunWatch } from './run-watch.ts';
 import type { Session } from './session.ts';
 import { withSession } from './session.ts';
 import { CLI_API_VERSION, printStructured } from './structured.ts';
-import type { UpdateOutcome } from './update-state.ts';
+import type { UpdateOutcome, UpdateVerdict } from './update-state.ts';
 import {
   afterPods,
+  cameBack,
   describeProgress,
   isUnderWay,
   judgeUpdate,
@@ -36,6 +37,8 @@ import {
 import { viewUpdateTree } from './update-tree.ts';
 
 const LOOK_MS = 500;
+/** In which a commit that has turned an update round begins the next one, milliseconds. */
+const UNKNOWN_MS = 60_000;
 
 /** Runs `rollout status`. */
 export async function runControllerStatus(call: Call<{ readonly watch: boolean }>): Promise<ExitCode> {
@@ -98,6 +101,8 @@ class Follower {
   readonly #fails: ChangingNote;
   readonly #outage: Outage;
   #told: Look | undefined;
+  /** Since when nothing is known of a commit that turned it round, milliseconds since the epoch. */
+  #unknownSince: number | undefined;
   /** The sentence that was printed last. */
   #shown: string | undefined;
 
@@ -147,8 +152,9 @@ class Follower {
   /** Tells what is new as it is found: that nobody acts takes longer to find out than what the controllers hold. */
   async #look(): Promise<Look> {
     const plan = await readPlan(this.#session, this.#reference);
-    const git = await readControllerGit(this.#session, plan);
-    const judged = judgeUpdate(plan, git);
+    const notes: string[] = [];
+    const git = await readControllerGit(this.#session, plan, notes);
+    const judged = this.#judge(plan, git, notes);
     this.#tree?.show(viewUpdateTree(plan, judged));
     this.#tellState(plan, judged);
     const nobody = isUnderWay(plan) ? await this.#leader.look() : undefined;
@@ -164,6 +170,20 @@ class Follower {
     this.#tree?.note(trouble ?? '');
     this.#told = { plan, git, ...judged, nobody, dead, failing };
     return this.#told;
+  }
+
+  /** Where nothing is known of the commit that turned it round, only the update that it begins tells of that, and soon. */
+  #judge(plan: RollingUpdatePlan, git: GitState | undefined, notes: readonly string[]): UpdateVerdict {
+    const judged = judgeUpdate(plan, git);
+    const isAwaited = judged.outcome === 'progressing' && !isUnderWay(plan) && cameBack(plan) !== undefined;
+    if (git !== undefined || !isAwaited) {
+      this.#unknownSince = undefined;
+      return judged;
+    }
+    const now = this.#session.io.now();
+    if (this.#unknownSince === undefined) for (const note of notes) this.#note(note);
+    this.#unknownSince ??= now;
+    return now - this.#unknownSince < UNKNOWN_MS ? judged : judgeUpdate(plan, git, true);
   }
 
   #tellState(plan: RollingUpdatePlan, { outcome, sentence }: Pick<Look, 'outcome' | 'sentence'>): void {
@@ -268,7 +288,8 @@ export async function runControllerExplain(call: Call): Promise<ExitCode> {
       whyNobodyActs(session),
       whyNamespaceEnds(session.client, session.namespace, io.interrupted),
     ]);
-    const git = await readControllerGit(session, plan);
+    const notes: string[] = [];
+    const git = await readControllerGit(session, plan, notes);
     const notKept = whyNamespaceNotKept(lease, reference.namespace, leaseName(session));
     const { verdict, sentence, next } = explain(plan, { run, nobody: nobody ?? notKept, git, ending });
     const document = {
@@ -284,6 +305,7 @@ export async function runControllerExplain(call: Call): Promise<ExitCode> {
       name: reference.name,
       waiting: plan.step.do === 'await' ? plan.step.waiting : [],
       ...(git && { git }),
+      notes,
     } as const;
     if (await printStructured(io, options, document)) return EXIT.ok;
     io.out(`${oneLine(`replicationcontroller/${reference.name}: ${sentence}.`)}\n`);
@@ -291,6 +313,7 @@ export async function runControllerExplain(call: Call): Promise<ExitCode> {
     if (isUnderWay(plan) || isLost) io.out(`${oneLine(`  progress: ${describeProgress(plan.progress)}`)}\n`);
     if (git?.drift !== undefined) io.out(`${oneLine(`  drift:    ${git.drift}`)}\n`);
     if (next !== undefined) io.out(`${oneLine(`  next:     ${next}`)}\n`);
+    for (const note of notes) io.err(`note: ${oneLine(note)}\n`);
     return EXIT.ok;
   });
 }

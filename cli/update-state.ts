@@ -58,16 +58,19 @@ export function commandFor({ name, namespace, keepsName, nextController, record 
   return `fairlead rolling-update ${name}${kept} -n ${namespace}`;
 }
 
-/** @param git of the repository that the controller comes from */
-export function judgeUpdate(plan: RollingUpdatePlan, git?: GitState): UpdateVerdict {
-  const { outcome, sentence } = judge(plan, git);
+/**
+ * @param git of the repository that the controller comes from; undefined: nothing is known of it
+ * @param isGivenUp nothing has come of the commit that turned it round, and where nothing is known of that, nothing is awaited any more
+ */
+export function judgeUpdate(plan: RollingUpdatePlan, git?: GitState, isGivenUp = false): UpdateVerdict {
+  const { outcome, sentence } = judge(plan, git, isGivenUp);
   const { paused, old } = plan.view;
   const isOver = outcome === 'done' || outcome === 'rolledBack';
   if (paused === undefined || old === undefined || !isOver) return { outcome, sentence };
   return { outcome, sentence: `${sentence}; the next update will wait: ${describePause(paused)}` };
 }
 
-function judge(plan: RollingUpdatePlan, git: GitState | undefined): UpdateVerdict {
+function judge(plan: RollingUpdatePlan, git: GitState | undefined, isGivenUp: boolean): UpdateVerdict {
   const { view, step, progress } = plan;
   const { old, last, name } = view;
   const leftover = leftoverOf(view);
@@ -92,7 +95,10 @@ function judge(plan: RollingUpdatePlan, git: GitState | undefined): UpdateVerdic
   const back = cameBack(plan);
   if (back !== undefined) {
     const { record, turned } = back;
-    if (turned.verb === 'commit' && (git === undefined || git.outcome === 'Progressing')) {
+    if (turned.verb === 'commit' && git === undefined && !isGivenUp) {
+      return { outcome: 'progressing', sentence: unknown(name, record, turned) };
+    }
+    if (turned.verb === 'commit' && git?.outcome === 'Progressing') {
       return { outcome: 'progressing', sentence: superseded(name, record, turned) };
     }
     // What it brings is what the controller had: nothing was to be rolled out next.
@@ -182,6 +188,10 @@ function laterRecords(records: readonly UpdateRecord[], record: UpdateRecord): r
 
 function superseded(name: string, record: UpdateRecord, { commit = '' }: Turned): string {
   return `the update of ${name} to ${imagesOf(record)} was superseded; commit ${commit.slice(0, 8)} is rolled out next`;
+}
+
+function unknown(name: string, record: UpdateRecord, { commit = '' }: Turned): string {
+  return `the update of ${name} to ${imagesOf(record)} was superseded; what becomes of commit ${commit.slice(0, 8)} is not known here`;
 }
 
 function reverted(name: string, record: UpdateRecord, { commit = '' }: Turned): string {

@@ -645,7 +645,7 @@ describe('status of a controller without an update', () => {
     problems: [],
   });
 
-  it.each<[string, Turned, GitState | undefined, string, RegExp]>([
+  it.each<[string, Turned, GitState | undefined, string, RegExp, boolean?]>([
     [
       'by hand',
       { verb: 'abort', by: 'ann', reason: 'slow' },
@@ -668,13 +668,28 @@ describe('status of a controller without an update', () => {
       /^replication controller "foo" is as commit c2 has it, which reverted the update to app:2$/,
     ],
     [
+      'by a commit of which nothing is known',
+      { verb: 'commit', commit: 'c2' },
+      undefined,
+      'progressing',
+      /^the update of foo to app:2 was superseded; what becomes of commit c2 is not known here$/,
+    ],
+    [
+      'by a commit of which nothing is known, and nothing has come',
+      { verb: 'commit', commit: 'c2', reason: 'another' },
+      undefined,
+      'rolledBack',
+      /rolled back: another; foo is as it was before$/,
+      true,
+    ],
+    [
       'by a commit that failed',
       { verb: 'commit', commit: 'c2', reason: 'another' },
       git('Failed'),
       'rolledBack',
       /rolled back: another/,
     ],
-  ])('turned round %s', (_, turned, state, outcome, sentence) => {
+  ])('turned round %s', (_, turned, state, outcome, sentence, isGivenUp = false) => {
     const all = world('ScaleDown');
     const decision = decideRollback(viewUpdate(all.snapshot('foo')), turned);
     if (decision.do !== 'turn') throw new Error(JSON.stringify(decision));
@@ -684,7 +699,7 @@ describe('status of a controller without an update', () => {
       else if (!all.collect()) all.settle();
       step = planRollingUpdate(all.snapshot('foo'), 0).step;
     }
-    const verdict = judgeUpdate(planRollingUpdate(all.snapshot('foo'), 0), state);
+    const verdict = judgeUpdate(planRollingUpdate(all.snapshot('foo'), 0), state, isGivenUp);
     expect(verdict).toEqual({ outcome, sentence: expect.stringMatching(sentence) });
     const { controllers, revisions, pods } = all;
     const [row] = viewControllers({ chosen: controllers, controllers, revisions, pods, isWhole: true }, 0);
