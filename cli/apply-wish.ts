@@ -10,6 +10,7 @@ import { formatAge } from './durations.ts';
 import { awaitWorkload } from './follow-workload.ts';
 import { describeFree, findKeeper, leaseName, readLease, whyNotKept } from './lease.ts';
 import type { LeaseState } from './lease.ts';
+import { lookAfterWrite } from './outage.ts';
 import { oneLine } from '../kubernetes/safe-text.ts';
 import type { Session } from './session.ts';
 import { REQUEST_TIMEOUT_MS } from './session.ts';
@@ -81,14 +82,13 @@ export async function applyWish(session: Session, wish: WishToApply, wait: boole
     );
   }
   const { changed, message } = await wish.write();
-  const run = changed && wish.signal !== undefined ? await wish.signal() : undefined;
-  const effect = !changed
-    ? 'notAwaited'
-    : notKept !== undefined
-      ? 'notKept'
-      : wait
-        ? await awaitEffect(session, wish)
-        : 'notAwaited';
+  const run = changed && wish.signal !== undefined ? await tell(io.interrupted, wish.signal) : undefined;
+  const look =
+    changed && notKept === undefined && wait
+      ? await lookAfterWrite(io.interrupted, async () => await awaitEffect(session, wish))
+      : { value: 'notAwaited' as const };
+  const seen = 'value' in look ? look.value : 'notAwaited';
+  const effect = changed && notKept !== undefined ? 'notKept' : seen;
   const document: WishDocument = {
     apiVersion: CLI_API_VERSION,
     kind: 'WishResult',
@@ -108,9 +108,21 @@ export async function applyWish(session: Session, wish: WishToApply, wait: boole
     } else {
       io.out(`${oneLine(message)}\n`);
       for (const line of notes(session, document, { lease, notKept })) io.err(`${oneLine(line)}\n`);
+      if ('unseen' in look)
+        io.err(
+          `note: written on the object; whether it takes effect was not looked at: ${oneLine(look.unseen)}\n`,
+        );
     }
   }
   return effect === 'timeout' ? EXIT.timeout : EXIT.ok;
+}
+
+async function tell(
+  interrupted: AbortSignal,
+  signal: NonNullable<WishToApply['signal']>,
+): Promise<SignalOutcome> {
+  const told = await lookAfterWrite(interrupted, signal);
+  return 'value' in told ? told.value : { outcome: 'notTold', message: told.unseen };
 }
 
 function notes(
@@ -119,7 +131,7 @@ function notes(
   { lease, notKept }: { readonly lease: LeaseState; readonly notKept: string | undefined },
 ): string[] {
   const lines: string[] = [];
-  if (run?.outcome === 'unreachable') {
+  if (run?.outcome === 'unreachable' || run?.outcome === 'notTold') {
     lines.push(`note: written on the object; the run was not told: ${run.message}`);
   }
   if (effect === 'noLeader') {

@@ -4,6 +4,7 @@ import type { UpdateWishResult } from '../kubernetes/rolling-update-wishes.ts';
 import { abortUpdate, pauseUpdate, resumeUpdate } from '../kubernetes/rolling-update-wishes.ts';
 import { whyNamespaceEnds } from '../kubernetes/namespace-end.ts';
 import type { UpdateReference } from '../kubernetes/rolling-update-objects.ts';
+import { isTransient } from '../kubernetes/api-error.ts';
 import { oneLine } from '../kubernetes/safe-text.ts';
 import { whyNoRetry } from '../kubernetes/wishes.ts';
 import type { Wisher } from '../kubernetes/wish-edits.ts';
@@ -29,6 +30,7 @@ import type { RolloutWish, WishOptions } from './rollout-wishes.ts';
 import { parseImages } from './set-image.ts';
 import { findKeeper, leaseName, whyNamespaceNotKept } from './lease.ts';
 import { whyNobodyActs } from './lease-watch.ts';
+import { lookAfterWrite } from './outage.ts';
 import type { Session } from './session.ts';
 import { withSession } from './session.ts';
 import { CLI_API_VERSION, printStructured } from './structured.ts';
@@ -71,15 +73,18 @@ export async function runControllerWish(verb: RolloutWish, call: Call<WishOption
     // Without an update there is nothing that a run could do, and one that was started would fail.
     const isForRun = changed && !isIdle;
     const run = isForRun ? await tellRun(session, verb, reference, { by, reason }) : undefined;
-    const nobody =
-      isForRun && notKept === undefined && call.options.wait ? await whyNobodyActs(session) : undefined;
+    const look =
+      isForRun && notKept === undefined && call.options.wait
+        ? await lookAfterWrite(io.interrupted, async () => await whyNobodyActs(session))
+        : { value: undefined };
+    const nobody = 'value' in look ? look.value : undefined;
     const effect = !changed
       ? 'notAwaited'
       : notKept !== undefined
         ? 'notKept'
         : nobody !== undefined
           ? 'noLeader'
-          : call.options.wait && run?.outcome === 'signalled'
+          : call.options.wait && run?.outcome === 'signalled' && 'value' in look
             ? 'seen'
             : 'notAwaited';
     const workload = `replicationcontroller/${name}`;
@@ -104,6 +109,8 @@ export async function runControllerWish(verb: RolloutWish, call: Call<WishOption
       notKept !== undefined &&
         changed &&
         `written on the object, but Fairlead does nothing about it: ${notKept}`,
+      'unseen' in look &&
+        `written on the object; whether a worker is there was not looked at: ${look.unseen}`,
       nobody !== undefined && `written on the object; ${nobody}, so it takes effect when a worker is there`,
     ];
     for (const note of notes) if (typeof note === 'string') io.err(`note: ${oneLine(note)}\n`);
@@ -211,7 +218,7 @@ async function tellRun(
     clusterUid = await readClusterUid(session);
   } catch (error) {
     // The others stand on the controllers, and their run sees that.
-    if (verb === 'retry' || !(error instanceof CliError)) throw error;
+    if (verb === 'retry' || !(error instanceof CliError || isTransient(error))) throw error;
     return { outcome: 'notTold', message: `${error.message.replaceAll('\n  ', '; ')}${whereOver}` };
   }
   let temporal: OpenTemporal;

@@ -57,3 +57,22 @@ export class Outage {
     }
   }
 }
+
+/** What was seen, or why nothing was. */
+type Glance<T> = { readonly value: T } | { readonly unseen: string };
+
+/**
+ * A look after a write, which stands whatever becomes of the look.
+ * @throws the error, where trying again will not mend it, and after Ctrl-C
+ */
+export async function lookAfterWrite<T>(
+  interrupted: AbortSignal,
+  look: () => Promise<T>,
+): Promise<Glance<T>> {
+  try {
+    return { value: await look() };
+  } catch (error) {
+    if (interrupted.aborted || !isTransient(error)) throw error;
+    return { unseen: toMessage(error) };
+  }
+}

@@ -80,6 +80,24 @@ describe('waiting for the effect of a wish', () => {
     expect(await setImage(true, 4_000)).toMatchObject({ code: 0, err: AWAY });
   });
 
+  it('ends with what is written where the apiserver goes away before the effect is seen', async () => {
+    ground.server.intercept = ({ url }, response) => {
+      const isLease = url.pathname.includes('/leases/');
+      const metadata = { name: 'fairlead-default', resourceVersion: '1' };
+      if (isLease) answer(response, 200, { metadata, spec: { holderIdentity: 'w' } });
+      else
+        answer(response, 503, { kind: 'Status', code: 503, reason: 'ServiceUnavailable', message: 'away' });
+      return true;
+    };
+    expect(await setImage(true, 4_000)).toEqual({
+      code: 0,
+      out: 'statefulset/web: main=web:2\n',
+      err: expect.stringMatching(
+        /^note: written on the object; whether it takes effect was not looked at: .*away\n$/,
+      ),
+    });
+  });
+
   it('awaits a controller where the wish needs no run, or nobody says anything of Temporal', async () => {
     stored = ground.server.put('web', { fields: set('TemporalUnreachable') });
     const silent = { code: 3, err: expect.stringContaining('no controller has acted on it') };

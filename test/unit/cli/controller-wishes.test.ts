@@ -18,6 +18,8 @@ import { WatchServer, answer } from '../../support/watch-server.ts';
 let server: WatchServer;
 let folder: string;
 let world: ReturnType<typeof foo>;
+/** Whether the apiserver is away for what follows the write, but for the lists of the update. */
+let isAway: boolean;
 /** Whether namespace kube-system may be read. */
 let isOpen: boolean;
 
@@ -27,6 +29,7 @@ beforeEach(async () => {
   world = foo();
   begin(world);
   isOpen = true;
+  isAway = false;
   server.intercept = ({ method, url: { pathname }, body }, response) => {
     const name = pathname.split('/').at(-1) ?? '';
     const lists: Readonly<Record<string, readonly unknown[]>> = {
@@ -35,6 +38,8 @@ beforeEach(async () => {
       pods: world.pods,
     };
     if (lists[name] !== undefined) answer(response, 200, { metadata: {}, items: lists[name] });
+    else if (isAway && method === 'GET' && server.requests.some((one) => one.method === 'PATCH'))
+      answer(response, 503, { kind: 'Status', code: 503, reason: 'ServiceUnavailable', message: 'away' });
     else if (pathname.includes('/leases/')) {
       const renewTime = new Date().toISOString();
       const metadata = { name, resourceVersion: '1' };
@@ -116,3 +121,17 @@ it.each(['resume', 'abort'])(
     );
   },
 );
+
+it('an apiserver that goes away when the pause is written takes nothing from that', async () => {
+  isAway = true;
+  const { code, out, err, patched } = await wish('pause');
+  expect({ code, out, patched }).toEqual({
+    code: 0,
+    out: 'the update of foo is paused\n',
+    patched: ['foo'],
+  });
+  expect(err).toMatch(/^note: written on the object; the run was not told: GET .*away\n/);
+  expect(err).toMatch(
+    /\nnote: written on the object; whether a worker is there was not looked at: .*away\n$/,
+  );
+});
