@@ -13,6 +13,7 @@ import { ProblemError, formatProblem } from '../git/problems.ts';
 import type { Problem } from '../git/problems.ts';
 import { reportReceiver as report } from '../git/receiver-report.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
+import { OPEN_RUNS } from '../planners/open-runs.ts';
 import { asActivities, attemptClient } from './attempt.ts';
 import type {
   LookResult,
@@ -53,7 +54,7 @@ export function createSyncActivities(dependencies: SyncActivityDependencies) {
   async function stopStrayCommits(input: StopStrayInput): Promise<readonly string[]> {
     requireCluster(input);
     const prefix = `commit/${input.cluster}/${input.repository}/`;
-    const query = `WorkflowType = 'commit' AND ExecutionStatus = 'Running' AND WorkflowId STARTS_WITH '${prefix}'`;
+    const query = `WorkflowType = 'commit' AND ${OPEN_RUNS} AND WorkflowId STARTS_WITH '${prefix}'`;
     const stopped: string[] = [];
     if (input.sha !== undefined) {
       const workflowId = `${prefix}${input.sha}`;

@@ -133,7 +133,7 @@ export function describeRunState(run: RunState): string {
     case 'none':
       return 'none (not known to Temporal)';
     case 'running':
-      return `${run.runId} running since ${run.startedAt}`;
+      return `${run.runId} ${run.status === 'PAUSED' ? 'paused in Temporal, begun' : 'running since'} ${run.startedAt}`;
     case 'closed':
       return `none; the last, ${run.runId}, ended ${run.closedAt ?? ''} as ${run.status}`;
   }

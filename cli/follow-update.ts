@@ -6,6 +6,7 @@ import { toMessage } from '../kubernetes/api-error.ts';
 import type { UpdateReference } from '../kubernetes/rolling-update-objects.ts';
 import { readUpdate } from '../kubernetes/rolling-update-objects.ts';
 import { oneLine } from '../kubernetes/safe-text.ts';
+import { isOpenRun } from '../planners/open-runs.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
 import { planRollingUpdate } from '../planners/rolling-update.ts';
 import { isHeldByPeriod, periodReason } from '../planners/rolling-update-period.ts';
@@ -251,8 +252,9 @@ async function lookAtRun(
     const end = await temporal.call(async (): Promise<RunEnd> => {
       const handle = temporal.client.workflow.getHandle<() => Promise<RollingUpdateResult>>(workflowId);
       const { status, raw } = await handle.describe();
-      seen(status.name === 'RUNNING' ? failingStep(raw) : undefined);
-      if (status.name === 'RUNNING') return undefined;
+      const isOpen = isOpenRun(status.name);
+      seen(isOpen ? failingStep(raw) : undefined);
+      if (isOpen) return undefined;
       if (status.name !== 'COMPLETED') {
         const cause = await handle.result().then(
           () => '',

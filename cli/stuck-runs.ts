@@ -1,8 +1,9 @@
-/** Runs that do not go on, for their workflow task fails or times out again and again, or an activity of theirs was paused: only Temporal knows. */
+/** Runs that do not go on, for their workflow task fails or times out again and again, or they, or an activity of theirs, were paused: only Temporal knows. */
 
 import type { Client, WorkflowExecutionDescription } from '@temporalio/client';
 
 import { shellWord } from '../kubernetes/shell-word.ts';
+import { OPEN_RUNS } from '../planners/open-runs.ts';
 import { PAUSED_ACTIVITY } from '../planners/rolling-update-run.ts';
 
 /** Tries of one workflow task. A worker that is killed costs one; of as many as these Temporal answers no queries and no updates. */
@@ -15,6 +16,14 @@ const NEWEST_EVENTS = 100;
  * that a worker takes longer than it may, and another try may be quicker.
  */
 export type TaskTrouble = 'fails' | 'timesOut';
+
+/** temporal.api.enums.v1.WORKFLOW_EXECUTION_STATUS_PAUSED */
+const PAUSED_RUN = 8;
+
+interface Pauser {
+  readonly identity?: string | null;
+  readonly reason?: string | null;
+}
 
 /** How a run is described, as far as it is needed here. */
 type Described = Pick<WorkflowExecutionDescription, 'raw' | 'workflowId' | 'runId'>;
@@ -65,8 +74,8 @@ export function endStuck(namespace: string, workflowId: string): string {
 
 /** What keeps the run of a workload from going on, and what to do about it. */
 export interface RunTrouble {
-  /** `paused`: the run hears signals all the same. */
-  readonly kind: TaskTrouble | 'paused';
+  /** `paused`: an activity is, and the run hears signals all the same; `held`: the workflow itself is, which hears none until then. */
+  readonly kind: TaskTrouble | 'paused' | 'held';
   /** One clause. */
   readonly text: string;
   readonly next: string;
@@ -84,7 +93,7 @@ export async function rolloutTrouble(
 ): Promise<RunTrouble | undefined> {
   const { namespace } = client.options;
   const { workflowId } = described;
-  const paused = describePaused(described, namespace);
+  const paused = describeHeld(described, namespace) ?? describePaused(described, namespace);
   if (paused !== undefined) return paused;
   switch (await taskTrouble(client, described)) {
     case 'fails': {
@@ -99,13 +108,28 @@ export async function rolloutTrouble(
   }
 }
 
+/** A run that somebody has paused in Temporal as a whole; undefined: it is not. */
+function describeHeld({ raw, workflowId }: Described, namespace: string): RunTrouble | undefined {
+  if (Number(raw.workflowExecutionInfo?.status) !== PAUSED_RUN) return undefined;
+  return {
+    kind: 'held',
+    text: `the run ${workflowId} does not go on: it was paused in Temporal${whoAndWhy(raw.workflowExtendedInfo?.pauseInfo)}`,
+    next: `temporal workflow unpause --namespace ${shellWord(namespace)} --workflow-id ${shellWord(workflowId)}`,
+  };
+}
+
+/** ` by ann@vm: db alarm`, as far as it is known. */
+function whoAndWhy(info: Pauser | null | undefined): string {
+  const { identity, reason } = info ?? {};
+  return [identity ? ` by ${identity}` : '', reason ? `: ${reason}` : ''].join('');
+}
+
 /** The activity of a run that somebody, or a rule, has paused in Temporal, and that runs no more; undefined where none is. */
 function describePaused({ raw, workflowId }: Described, namespace: string): RunTrouble | undefined {
   const paused = (raw.pendingActivities ?? []).find(({ state }) => Number(state) === PAUSED_ACTIVITY);
   if (paused === undefined) return undefined;
   const { activityId, activityType, pauseInfo } = paused;
-  const { identity = '', reason = '' } = pauseInfo?.manual ?? pauseInfo?.rule ?? {};
-  const by = [identity ? ` by ${identity}` : '', reason ? `: ${reason}` : ''].join('');
+  const by = whoAndWhy(pauseInfo?.manual ?? pauseInfo?.rule);
   return {
     kind: 'paused',
     text: `the run ${workflowId} does not go on: its activity ${activityType?.name ?? ''} was paused in Temporal${by}`,
@@ -127,7 +151,7 @@ export async function troubledRuns(client: Client, cluster: string): Promise<rea
   const { WorkflowNotFoundError } = await import('@temporalio/client');
   const { workflow } = client;
   const ofCluster = ['sync', 'commit'].map((kind) => `WorkflowId STARTS_WITH '${kind}/${cluster}/'`);
-  const query = `ExecutionStatus = 'Running' AND (${ofCluster.join(' OR ')})`;
+  const query = `${OPEN_RUNS} AND (${ofCluster.join(' OR ')})`;
   const open: { readonly workflowId: string; readonly runId: string }[] = [];
   for await (const { workflowId, runId } of workflow.list({ query })) open.push({ workflowId, runId });
   const troubled = await Promise.all(

@@ -7,6 +7,7 @@ import type { Client } from '@temporalio/client';
 import type { LookResult } from '../activities/commit-types.ts';
 import type { CommitStatus } from '../git/inventory-status.ts';
 import { pause } from '../kubernetes/backoff.ts';
+import { isOpenRun } from '../planners/open-runs.ts';
 import type { CommitView, SyncRequest, SyncView } from '../workflows/sync-messages.ts';
 import { readClusterUid } from './cluster-uid.ts';
 import { CliError } from './exit-codes.ts';
@@ -208,7 +209,7 @@ async function readCommitView(
   const handle = workflow.getHandle(workflowId, runId);
   try {
     const { raw, status, closeTime } = await handle.describe();
-    if (runId === undefined && status.name !== 'RUNNING') return undefined;
+    if (runId === undefined && !isOpenRun(status.name)) return undefined;
     const isUnrecorded = closeTime !== undefined && Date.now() - closeTime.getTime() >= UNRECORDED_MS;
     const end = isUnrecorded ? ENDED[status.name] : undefined;
     const view = { ...(await handle.query(commitProgressQuery)), ...(end !== undefined && { ended: end }) };

@@ -5,6 +5,7 @@ import type { Client } from '@temporalio/client';
 import type { BadStatus } from '../controllers/run-endings.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
 import type { WorkloadTarget } from '../kubernetes/workload-edit.ts';
+import { isOpenRun } from '../planners/open-runs.ts';
 import type { Session } from './session.ts';
 import type { RunTrouble } from './stuck-runs.ts';
 import { rolloutTrouble } from './stuck-runs.ts';
@@ -16,7 +17,7 @@ export type RunState =
   | { readonly state: 'none' }
   | {
       readonly state: 'running' | 'closed';
-      /** Temporal's own word: RUNNING, COMPLETED, CANCELLED, FAILED, TERMINATED, TIMED_OUT. */
+      /** Temporal's own word: RUNNING, PAUSED, COMPLETED, CANCELLED, FAILED, TERMINATED, TIMED_OUT. */
       readonly status: string;
       readonly workflowId: string;
       readonly runId: string;
@@ -145,7 +146,7 @@ export async function describeRun(session: Session, target: WorkloadTarget): Pro
     const workflowId = await workflowIdOf(session, target);
     const described = await client.workflow.getHandle(workflowId).describe();
     const { runId, status, startTime, closeTime } = described;
-    const isOpen = status.name === 'RUNNING';
+    const isOpen = isOpenRun(status.name);
     const trouble = isOpen ? await rolloutTrouble(client, described, formatTarget(target)) : undefined;
     return {
       state: isOpen ? 'running' : 'closed',

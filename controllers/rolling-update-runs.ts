@@ -5,6 +5,7 @@ import { WorkflowNotFoundError } from '@temporalio/client';
 import { SearchAttributeType, TypedSearchAttributes, defineSearchAttributeKey } from '@temporalio/common';
 
 import type { Wisher } from '../kubernetes/wish-edits.ts';
+import { isOpenRun } from '../planners/open-runs.ts';
 import type { FailingStep, UpdateRun } from '../planners/rolling-update-run.ts';
 import { PAUSED_ACTIVITY } from '../planners/rolling-update-run.ts';
 import { workflowTaskQueue } from '../workflows/messages.ts';
@@ -120,7 +121,7 @@ export async function readRollingUpdateRun(
     const { status, runId, startTime, closeTime, raw } = found;
     const failing = failingStep(raw);
     return {
-      state: status.name === 'RUNNING' ? 'running' : 'closed',
+      state: isOpenRun(status.name) ? 'running' : 'closed',
       status: status.name,
       workflowId,
       runId: raw.workflowExecutionInfo?.firstRunId || runId,

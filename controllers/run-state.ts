@@ -3,6 +3,7 @@
 import type { Client } from '@temporalio/client';
 import { WorkflowNotFoundError } from '@temporalio/client';
 
+import { OPEN_RUNS } from '../planners/open-runs.ts';
 import type { Workload } from '../planners/workload.ts';
 import { ROLLOUT_WORKFLOW, rolloutWorkflowPrefix } from '../workflows/messages.ts';
 import type { BadEnding, ToldEnding } from './run-endings.ts';
@@ -161,7 +162,7 @@ export async function listOpenRuns(
   cluster: string,
   clusterUid: string,
 ): Promise<readonly string[]> {
-  const type = `WorkflowType = '${ROLLOUT_WORKFLOW}' AND ExecutionStatus = 'Running'`;
+  const type = `WorkflowType = '${ROLLOUT_WORKFLOW}' AND ${OPEN_RUNS}`;
   const query = `${type} AND WorkflowId STARTS_WITH '${rolloutWorkflowPrefix(cluster)}'`;
   const ids: string[] = [];
   for await (const { workflowId, memo } of client.workflow.list({ query })) {

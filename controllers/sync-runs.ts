@@ -7,6 +7,7 @@ import { WorkflowFailedError, WorkflowNotFoundError } from '@temporalio/client';
 import type { QueryDefinition, SignalDefinition } from '@temporalio/common';
 import { SearchAttributeType, TypedSearchAttributes, defineSearchAttributeKey } from '@temporalio/common';
 
+import { OPEN_RUNS, isOpenRun } from '../planners/open-runs.ts';
 import type { CommitEnd } from '../workflows/commit-end.ts';
 import { describeEnd } from '../workflows/commit-end.ts';
 import type { commit } from '../workflows/commit.ts';
@@ -127,7 +128,7 @@ export class SyncRuns {
     const { temporal, cluster } = this.#options;
     const names = new Set<string>();
     for (const prefix of [syncWorkflowId(cluster, ''), commitWorkflowPrefix(cluster, '').slice(0, -1)]) {
-      const query = `ExecutionStatus = 'Running' AND WorkflowId STARTS_WITH '${prefix}'`;
+      const query = `${OPEN_RUNS} AND WorkflowId STARTS_WITH '${prefix}'`;
       for await (const { workflowId } of temporal.workflow.list({ query })) {
         const [name = ''] = workflowId.slice(prefix.length).split('/');
         names.add(name);
@@ -146,7 +147,7 @@ export class SyncRuns {
     const end = async <V extends SyncView | CommitView>(workflowId: string, query: QueryDefinition<V>) => {
       const handle = temporal.workflow.getHandle(workflowId);
       try {
-        if ((await handle.describe()).status.name !== 'RUNNING') return undefined;
+        if (!isOpenRun((await handle.describe()).status.name)) return undefined;
         const view = await handle.query<V>(query);
         if (view.clusterUid !== clusterUid) return undefined;
         await handle.signal(unfollowedSignal, { reason });
@@ -160,7 +161,7 @@ export class SyncRuns {
     };
     if ((await end(syncWorkflowId(cluster, repository), syncStatusQuery)) !== undefined) return true;
     let hasEnded = false;
-    const query = `ExecutionStatus = 'Running' AND WorkflowId STARTS_WITH '${commitWorkflowPrefix(cluster, repository)}'`;
+    const query = `${OPEN_RUNS} AND WorkflowId STARTS_WITH '${commitWorkflowPrefix(cluster, repository)}'`;
     for await (const { workflowId } of temporal.workflow.list({ query })) {
       const ended = await end(workflowId, commitProgressQuery);
       if (ended === undefined) continue;
@@ -268,7 +269,9 @@ export class SyncRuns {
       const handle = temporal.workflow.getHandle(syncWorkflowId(cluster, repository));
       const known = await this.#options.searchAttributes();
       const { status, runId, historyLength } = await handle.describe();
-      if (status.name !== 'RUNNING') return false;
+      if (!isOpenRun(status.name)) return false;
+      // What it was told it takes up when it is unpaused, and is asked then: telling it again would only make its history longer.
+      if (status.name === 'PAUSED') return true;
       const state = `${runId} ${String(historyLength)} ${JSON.stringify([seen, known])}`;
       if (this.#seen.get(repository) === state) return true;
       const {

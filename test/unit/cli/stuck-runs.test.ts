@@ -1,6 +1,7 @@
 /** A run that does not go on, by what Temporal describes of it. */
 
 import { describe, expect, it } from '@jest/globals';
+import { temporal } from '@temporalio/proto';
 
 import type { RunTrouble } from '../../../cli/stuck-runs.ts';
 import { rolloutTrouble } from '../../../cli/stuck-runs.ts';
@@ -41,6 +42,20 @@ describe('an activity that is paused in Temporal', () => {
 
   it('is none as long as it runs: it may come to its end', async () => {
     expect(await troubleOf({ pendingActivities: [{ ...activity, state: 5 }] })).toBeUndefined();
+  });
+});
+
+it('a run that was paused in Temporal as a whole: who and why, and the command that unpauses it', async () => {
+  const raw = {
+    workflowExecutionInfo: {
+      status: temporal.api.enums.v1.WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_PAUSED,
+    },
+    workflowExtendedInfo: { pauseInfo: { identity: 'ann@vm', reason: 'db alarm' } },
+  };
+  expect(await troubleOf(raw)).toEqual({
+    kind: 'held',
+    text: `the run ${WORKFLOW} does not go on: it was paused in Temporal by ann@vm: db alarm`,
+    next: `temporal workflow unpause --namespace default --workflow-id ${WORKFLOW}`,
   });
 });
 

@@ -19,6 +19,11 @@ beforeEach(async () => {
 
 const read = async () => await readRollingUpdateRun(temporal.client, 'c', UPDATE);
 
+it('one that is paused in Temporal is open: it goes on when somebody unpauses it', async () => {
+  temporal.pause(opened);
+  expect(await read()).toMatchObject({ state: 'running', status: 'PAUSED' });
+});
+
 it('why one ended is known by its last execution: its first one may be forgotten by then', async () => {
   opened.firstRunId = 'long-gone';
   temporal.terminate(opened);
