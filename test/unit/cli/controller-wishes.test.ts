@@ -110,7 +110,7 @@ it.each(['resume', 'abort'])(
     const paused = JSON.stringify({ by: 'ann' });
     const [old] = world.controllers;
     if (old === undefined) throw new Error('no controller');
-    const { uid, resourceVersion = '' } = old.metadata;
+    const { uid, resourceVersion } = old.metadata;
     const body = { metadata: { annotations: { [ANNOTATION.paused]: paused } } };
     const write = { verb: 'patch', resource: 'replicationcontrollers', name: 'foo', body } as const;
     world.apply({ ...write, uid, resourceVersion, purpose: 'Annotate', message: '' });
