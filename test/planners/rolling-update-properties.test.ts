@@ -3,7 +3,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { fc } from '../support/properties.ts';
 
-import { UPDATE_FIELD_MANAGER } from '../../planners/names.ts';
+import { ANNOTATION, UPDATE_FIELD_MANAGER } from '../../planners/names.ts';
 import { isReady } from '../../planners/availability.ts';
 import { planRollingUpdate } from '../../planners/rolling-update.ts';
 import type { RecordState } from '../../planners/rolling-update-record.ts';
@@ -198,11 +198,18 @@ describe('rolling update, whatever happens in between', () => {
         const isBack = outcome === 'Aborted';
         expect(['Succeeded', ...(one.rollbackAfter === undefined ? [] : ['Aborted'])]).toContain(outcome);
         expect(image).toBe(isBack ? 'app:1' : 'app:2');
-        expect(world.controllers).toMatchObject([
-          {
-            metadata: { name: one.keepsName && !isBack ? 'foo-v2' : 'foo', annotations: {} },
-            spec: { replicas },
-          },
+        expect(
+          world.controllers.map(({ metadata: { name, annotations }, spec }) => [
+            name,
+            annotations,
+            spec.replicas,
+          ]),
+        ).toEqual([
+          [
+            one.keepsName && !isBack ? 'foo-v2' : 'foo',
+            isBack ? {} : { [ANNOTATION.deploymentLabelKey]: 'dk' },
+            replicas,
+          ],
         ]);
         expect(world.activePods).toHaveLength(replicas);
       }),
