@@ -15,7 +15,7 @@ import { runsOldImage } from '../support/simulated-kubelet.ts';
 import { budgetBreaches, histories, runHistory, templateNumber } from '../support/simulated-history.ts';
 import type { Planner } from '../support/simulated-history.ts';
 
-const RUNS = Number(process.env['FAIRLEAD_PROPERTY_RUNS'] ?? 150);
+const RUNS = Number(process.env['FAIRLEAD_PROPERTY_RUNS'] ?? 100);
 
 type Check = (plan: Plan<StatefulSetStatus>, snapshot: Snapshot<StatefulSet>, now: number) => void;
 
@@ -77,7 +77,7 @@ describe('properties of the StatefulSet planner', () => {
         fc.property(histories(settings), (history) => {
           runHistory(history, planStatefulSet, note);
         }),
-        { numRuns: 300 },
+        { numRuns: 100 },
       );
     }
     expect([...seen].sort()).toEqual(PURPOSES.filter((one) => !OF_OTHERS.has(one)).sort());

@@ -79,6 +79,7 @@ export function daemonHistories(overrides: Partial<DaemonSet> = {}): fc.Arbitrar
     operations: fc.array(fc.record({ kind, number: fc.integer({ min: 0, max: 1000 }) }), {
       minLength: 5,
       maxLength: 80,
+      size: 'max',
     }),
   });
 }

@@ -94,7 +94,7 @@ export function histories(overrides: Partial<StatefulSet> = {}): fc.Arbitrary<Hi
   const operation = fc.record({ kind, number: fc.integer({ min: 0, max: 1000 }) });
   return fc.record({
     settings: settings.map((random) => ({ ...random, ...overrides })),
-    operations: fc.array(operation, { minLength: 5, maxLength: 80 }),
+    operations: fc.array(operation, { minLength: 5, maxLength: 80, size: 'max' }),
   });
 }
 

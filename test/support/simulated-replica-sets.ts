@@ -69,6 +69,7 @@ export function deploymentHistories(
     operations: fc.array(fc.record({ kind, number: fc.integer({ min: 0, max: 1000 }) }), {
       minLength: 5,
       maxLength: 120,
+      size: 'max',
     }),
   });
 }

@@ -38,17 +38,19 @@ function stateAfter(history: readonly Entry[], count: number): ReadonlyMap<strin
 }
 
 const step = fc.record({ name: fc.constantFrom('a', 'b', 'c'), remove: fc.boolean() });
+const someSteps = fc.array(step, { maxLength: 12, size: 'max' });
 /** Deliver the next event; take the answer of one of the writes that have happened; or list what is there now. */
 const move = fc.oneof(
   { weight: 4, arbitrary: fc.constant({ do: 'event' as const, pick: 0 }) },
   { weight: 4, arbitrary: fc.nat().map((pick) => ({ do: 'answer' as const, pick })) },
   { weight: 1, arbitrary: fc.nat().map((pick) => ({ do: 'list' as const, pick })) },
 );
+const someMoves = fc.array(move, { maxLength: 40, size: 'max' });
 
 describe('ObjectStore (C14)', () => {
   it('never goes backwards and ends as the apiserver, however answers, events and lists interleave', () => {
     fc.assert(
-      fc.property(fc.array(step, { maxLength: 12 }), fc.array(move, { maxLength: 40 }), (steps, moves) => {
+      fc.property(someSteps, someMoves, (steps, moves) => {
         const history = makeHistory(steps);
         const newest = new Map<string, string>();
         const deleted = new Set<string>();
