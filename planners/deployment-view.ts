@@ -1,6 +1,6 @@
 /** A snapshot of a Deployment, read once: its ReplicaSets, their pods, and what can be relied on of what they say. */
 
-import { isActive, isFinished, isTerminating } from './availability.ts';
+import { isActive, isFinished, isReady, isTerminating } from './availability.ts';
 import { claimOf } from './controller-ref.ts';
 import { deploymentBudgetOf } from './deployment-budget.ts';
 import type { DeploymentBudget } from './deployment-budget.ts';
@@ -21,7 +21,10 @@ export interface OwnedReplicaSet {
   readonly size: number;
   /** Its controller has seen the present size. What it counts is of another size until then. */
   readonly observed: boolean;
-  /** Pods that are Ready, were all that it is still to delete to be taken from these (R2: only where no others are left). */
+  /**
+   * Pods that are Ready, were all that it is still to delete to be taken from these (R2: only where no others are left); more where
+   * pods that it has not counted yet are.
+   */
   readonly ready: number;
   /** The same of those that are available. */
   readonly available: number;
@@ -105,7 +108,8 @@ function readReplicaSet(replicaSet: ReplicaSet, owned: boolean, pods: readonly P
     owned,
     size,
     observed: (status.observedGeneration ?? 0) >= (metadata.generation ?? 0),
-    ready: Math.max(0, readyReplicas - readySurplus),
+    // One that has just got Ready, be it not available yet, is not sure to go before the others.
+    ready: Math.max(readyReplicas - readySurplus, Math.min(size, active.filter(isReady).length)),
     available: Math.max(0, availableReplicas - readySurplus),
     places: Math.max(size, active.length),
     active,

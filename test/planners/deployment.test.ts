@@ -273,6 +273,17 @@ describe('a rolling update (P10, P11)', () => {
     expect(rolling(amounts(0, 2), { size: 8, replicas: 10 }, { size: 2, available: 0 }).batch).toEqual([]);
   });
 
+  it('P11: a pod that got Ready before its ReplicaSet has counted it is not free', () => {
+    const ready =
+      (count: number) =>
+      ({ old }: { readonly old: ReplicaSet }) =>
+        Array.from({ length: 10 }, (_, number) => replicaPodOf(old, number, { ready: number < count }));
+    const sets = [amounts(0, 2), { size: 10, ready: 8 }, { size: 0 }] as const;
+    expect(rolling(...sets, ready(8)).batch).toEqual(['old 10→8']);
+    expect(rolling(...sets, ready(9)).batch).toEqual(['old 10→9']);
+    expect(rolling(...sets, ready(10)).batch).toEqual([]);
+  });
+
   it('P10: pods that are still there take their places, so that there are never more than replicas and surge', () => {
     const active = ({ old }: { readonly old: ReplicaSet }) =>
       Array.from({ length: 10 }, (_, number) => replicaPodOf(old, number));

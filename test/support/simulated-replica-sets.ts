@@ -83,6 +83,8 @@ export class SimulatedDeployment {
   #seen: readonly Pod[] = [];
   /** By ReplicaSet: what its controller has counted and not written yet. */
   readonly #counted = new Map<string, NonNullable<ReplicaSet['status']>>();
+  /** By ReplicaSet whose size has changed, and whose controller has not looked since: the pods that were Ready as far as the worker knew. */
+  readonly #readyThen = new Map<string, ReadonlySet<string>>();
   readonly #alters: boolean;
   #version = 100;
 
@@ -168,6 +170,8 @@ export class SimulatedDeployment {
     const { generation = 0 } = set.metadata;
     const next = { ...set.spec, ...spec };
     const isChanged = JSON.stringify(next) !== JSON.stringify(set.spec);
+    if (next.replicas !== set.spec.replicas)
+      this.#readyThen.set(name, new Set(this.#seen.filter(isReady).map((pod) => pod.metadata.name)));
     this.#store({
       ...set,
       metadata: {
@@ -201,7 +205,8 @@ export class SimulatedDeployment {
 
   /**
    * One look of the controller of a ReplicaSet (R1–R3): it counts what there is, then makes or deletes pods, those first that are
-   * not Ready; which of the Ready ones is anybody's guess. What it has counted is written later.
+   * not Ready, then those that have got Ready since the size was decided, which are Ready for less time; which of the others is anybody's
+   * guess. What it has counted is written later.
    */
   lookOfController(number: number): void {
     const sets = [...this.sets.values()];
@@ -224,7 +229,11 @@ export class SimulatedDeployment {
       this.pods.set(pod.metadata.name, pod);
     }
     const guess = (pod: Pod) => (Number(pod.metadata.name.split('-').at(-1)) * (number + 7)) % 11;
-    const ranked = active.toSorted((a, b) => Number(isReady(a)) - Number(isReady(b)) || guess(a) - guess(b));
+    const then = this.#readyThen.get(metadata.name);
+    this.#readyThen.delete(metadata.name);
+    const rank = (pod: Pod) =>
+      Number(isReady(pod)) + Number(isReady(pod) && then?.has(pod.metadata.name) !== false);
+    const ranked = active.toSorted((a, b) => rank(a) - rank(b) || guess(a) - guess(b));
     for (const pod of ranked.slice(0, Math.max(0, -missing))) {
       const deletionTimestamp = new Date(this.now).toISOString();
       this.pods.set(pod.metadata.name, { ...pod, metadata: { ...pod.metadata, deletionTimestamp } });
