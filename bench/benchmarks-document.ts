@@ -14,11 +14,12 @@ const HEAD = `# Benchmarks
 Written by \`npm run bench\` from \`bench/results/\`; not edited by hand. A bar that is missed says MISSED.
 
 Both sides run in the same embedded control plane (real etcd, apiserver, controller-manager and scheduler; simulated kubelets) and
-are measured in turn: built-in, Fairlead, built-in, … *built-in* is the StatefulSet controller of kube-controller-manager with the
-feature gate MaxUnavailableStatefulSet, without which it takes one pod at a time. *Fairlead* is one worker process. What each wrote is
-counted in the apiserver's audit log, whatever the answer was; renewals of the Lease (one a second) are not counted, as the
-built-in controller runs without leader election here. CPU and memory are those of the worker and of kube-controller-manager, which also
-looks after everything else in the cluster, the pods of both sides included. Temporal actions are counted as Temporal Cloud bills them.
+are measured in turn: built-in, Fairlead, built-in, … *built-in* is the controller of that kind in kube-controller-manager; for
+StatefulSets with the feature gate MaxUnavailableStatefulSet, without which it takes one pod at a time. *Fairlead* is one worker
+process. What each wrote is counted in the apiserver's audit log, whatever the answer was; renewals of the Lease (one a second) are
+not counted, as the built-in controller runs without leader election here. CPU and memory are those of the worker and of
+kube-controller-manager, which also looks after everything else in the cluster, the pods of both sides included. Temporal actions
+are counted as Temporal Cloud bills them.
 `;
 
 /** Writes the document anew. Resolves with its path below the repository. */

@@ -43,6 +43,17 @@ export function figuresOf(measurements: readonly [Measurement, ...Measurement[]]
   };
 }
 
+/** Figures of a revision of which some pods never get ready, and of the one that mends it: each time under its own name. */
+export function figuresOfFix(broken: Measurement, fixed: Measurement, replicas: number): Figures {
+  const { seconds: brokenSeconds, statusSeconds: _, ...counts } = figuresOf([broken, fixed], replicas);
+  return {
+    ...counts,
+    ...(brokenSeconds !== undefined && { brokenSeconds }),
+    fixSeconds: fixed.seconds,
+    ...(fixed.statusSeconds !== undefined && { fixStatusSeconds: fixed.statusSeconds }),
+  };
+}
+
 /** The writes that replace or change a pod and went through. */
 function podWrites(writes: readonly ApiWrite[]): readonly ApiWrite[] {
   return writes.filter(({ resource, code }) => resource === 'pods' && code < 400);

@@ -3,7 +3,12 @@
 export const FIGURES = {
   seconds: { label: 'rollout: until every pod is new and ready, s', digits: 2 },
   statusSeconds: { label: 'until the status says so, s', digits: 2 },
+  brokenSeconds: {
+    label: 'broken revision: until every pod is new, and ready but for those that never are, s',
+    digits: 2,
+  },
   fixSeconds: { label: 'fix: until every pod is new and ready, s', digits: 2 },
+  fixStatusSeconds: { label: 'fix: until the status says so, s', digits: 2 },
   writesPerPod: { label: 'API writes per pod', digits: 2 },
   podCreatesPerPod: { label: '… creates of pods', digits: 2 },
   podDeletesPerPod: { label: '… deletes of pods', digits: 2 },
