@@ -17,7 +17,7 @@ export interface Sample {
   readonly figures: Figures;
 }
 
-/** A line of the table in the design, and whether it holds. Medians are compared. */
+/** A line of the table in the design, and whether it holds. Medians are compared, or the worst run. */
 export interface Bar {
   readonly what: string;
   readonly measured: string;
