@@ -6,6 +6,7 @@ import { delimiter, join } from 'node:path';
 import type { Command } from 'commander';
 
 import { toMessage } from '../kubernetes/api-error.ts';
+import { shellAlias } from '../kubernetes/shell-word.ts';
 import { parseWorkloadApi } from '../kubernetes/workload-api.ts';
 import type { WorkloadApi } from '../kubernetes/workload-api.ts';
 import { resumeControlPlane, startControlPlane } from '../local/control-plane.ts';
@@ -124,5 +125,6 @@ function aliasLine(): string {
   const isCommand = directories.some(
     (directory) => !directory.includes('node_modules') && existsSync(join(directory, 'fairlead')),
   );
-  return isCommand ? '' : `  alias fairlead="node ${join(packageRoot(), 'dist', 'cli', 'main.js')}"\n`;
+  const main = join(packageRoot(), 'dist', 'cli', 'main.js');
+  return isCommand ? '' : `  ${shellAlias('fairlead', ['node', main])}\n`;
 }

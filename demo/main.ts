@@ -8,6 +8,7 @@ import { isLiveTerminal } from '../cli/io.ts';
 import type { Io } from '../cli/io.ts';
 import { cutToWidth, formatTable } from '../cli/table.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
+import { shellAlias, shellWord } from '../kubernetes/shell-word.ts';
 import { CLI } from './cli-process.ts';
 import { WORKLOAD_FILE } from './manifests.ts';
 import { Screen } from './screen.ts';
@@ -95,11 +96,11 @@ async function playAndKeep(stage: Stage, interrupted: AbortSignal): Promise<read
   const { path } = repository;
   screen.head('Everything runs until Ctrl-C. In another terminal:');
   for (const line of [
-    `alias fairlead="${process.execPath} ${CLI}"`,
+    shellAlias('fairlead', [process.execPath, CLI]),
     `eval "$(fairlead local env --name ${KEPT_NAME})"`,
     '',
     `# the repository is ${path}; Temporal UI: ${controlPlane.temporalUiAddress}; three things to try:`,
-    `sed -i.bak s/web:v2/web:v3/ ${path}/${WORKLOAD_FILE} && git -C ${path} commit -qam "web v3"`,
+    `sed -i.bak s/web:v2/web:v3/ ${shellWord(`${path}/${WORKLOAD_FILE}`)} && git -C ${shellWord(path)} commit -qam "web v3"`,
     'fairlead rollout pause sts/web --reason "just looking"   # and: rollout resume',
     'fairlead rollout undo sts/web',
   ]) {

@@ -1,3 +1,5 @@
+import { execFileSync } from 'node:child_process';
+
 import { describe, expect, it } from '@jest/globals';
 
 import { describeFailure } from '../../../cli/failures.ts';
@@ -5,7 +7,7 @@ import { CliError } from '../../../cli/exit-codes.ts';
 import { ApiError } from '../../../kubernetes/api-error.ts';
 import { responseError } from '../../../kubernetes/response-errors.ts';
 import { WishRefusedError } from '../../../kubernetes/wish-refused-error.ts';
-import { shellWord } from '../../../kubernetes/shell-word.ts';
+import { shellAlias, shellWord } from '../../../kubernetes/shell-word.ts';
 import { runCli } from '../../support/cli.ts';
 
 describe('a failure, for programs', () => {
@@ -230,4 +232,13 @@ describe('failures', () => {
   ])('%s becomes a word of a shell', (text, expected) => {
     expect(shellWord(text)).toBe(expected);
   });
+
+  it.each([["/srv/it's here/main.js"], ['/srv/fairlead/main.js'], ['/srv/My Projects/$HOME/main.js']])(
+    'an alias of %s reaches it, however a shell would split it',
+    (main) => {
+      // A shell knows an alias from the next line on.
+      const script = `${shellAlias('say', ['printf', '%s|', main])}\nsay get`;
+      expect(execFileSync('sh', ['-c', script], { encoding: 'utf8' })).toBe(`${main}|get|`);
+    },
+  );
 });
