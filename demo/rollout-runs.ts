@@ -8,12 +8,21 @@ import { toMessage } from '../kubernetes/api-error.ts';
 import { pause } from '../kubernetes/backoff.ts';
 import { trusted } from '../kubernetes/values.ts';
 import type { RolloutView } from '../workflows/messages.ts';
-import { ROLLOUT_WORKFLOW, progressQuery, rolloutWorkflowId } from '../workflows/messages.ts';
+import {
+  ROLLOUT_WORKFLOW,
+  progressQuery,
+  readRolloutWorkflowId,
+  rolloutWorkflowId,
+  rolloutWorkflowPrefix,
+} from '../workflows/messages.ts';
+import { ROLLING_UPDATE_WORKFLOW } from '../workflows/rolling-update-messages.ts';
 import { WEB } from './observer.ts';
 
 /** One run. */
 export interface RolloutRun {
   readonly runId: string;
+  /** Kind and name, `StatefulSet web`. */
+  readonly workload: string;
   /** Temporal's own word: RUNNING, COMPLETED, CANCELLED, … */
   readonly status: string;
   /** Name of the revision, from search attribute WorkloadRevision. */
@@ -84,10 +93,11 @@ export class RolloutRuns {
     return await this.#client.workflow.getHandle(this.#workflowId).query(progressQuery);
   }
 
-  /** All runs, oldest first, out of Temporal's visibility store. */
+  /** All runs of all workloads, oldest first, out of Temporal's visibility store. */
   async list(): Promise<readonly RolloutRun[]> {
     const found: RolloutRun[] = [];
-    const query = `WorkflowType = "${ROLLOUT_WORKFLOW}" AND WorkflowId = "${this.#workflowId}"`;
+    const types = `"${ROLLOUT_WORKFLOW}", "${ROLLING_UPDATE_WORKFLOW}"`;
+    const query = `WorkflowType IN (${types}) AND WorkflowId STARTS_WITH "${rolloutWorkflowPrefix(CLUSTER)}"`;
     for await (const info of this.#client.workflow.list({ query })) found.push(this.#runOf(info));
     return found.sort((a, b) => a.startedAt - b.startedAt);
   }
@@ -108,19 +118,27 @@ export class RolloutRuns {
   }
 
   #runOf(
-    info: Pick<WorkflowExecutionInfo, 'runId' | 'status' | 'startTime' | 'typedSearchAttributes'> & {
+    info: Pick<
+      WorkflowExecutionInfo,
+      'workflowId' | 'runId' | 'status' | 'startTime' | 'typedSearchAttributes'
+    > & {
       readonly closeTime?: Date | undefined;
     },
   ): RolloutRun {
-    const { runId, status, startTime, closeTime, typedSearchAttributes } = info;
+    const { workflowId, runId, status, startTime, closeTime, typedSearchAttributes } = info;
+    const { kind, name } = readRolloutWorkflowId(CLUSTER, workflowId) ?? {
+      kind: 'unknown',
+      name: workflowId,
+    };
     return {
       runId,
+      workload: `${kind} ${name}`,
       status: status.name,
       revision: typedSearchAttributes.get(REVISION) ?? '',
       outcome: typedSearchAttributes.get(PHASE) ?? '',
       startedAt: startTime.getTime(),
       closedAt: closeTime?.getTime(),
-      url: this.url(this.#workflowId, runId),
+      url: this.url(workflowId, runId),
     };
   }
 }

@@ -43,7 +43,7 @@ async function api(stage: Stage): Promise<string> {
   );
   withinBudget(stage, second.at);
   const history = await stage.fairlead('rollout', 'history', 'deploy/api');
-  check(/2 .*Succeeded/.test(history), 'the history does not tell of the second revision');
+  check(/^ *2 .*Succeeded/m.test(history), 'the history does not tell of the second revision');
   check(fewest >= API_REPLICAS, `only ${String(fewest)} of ${String(API_REPLICAS)} were ready at a time`);
   return `api v2 after web v7, never fewer than ${String(fewest)} ready`;
 }

@@ -85,7 +85,7 @@ describe('npm run demo', () => {
       'CANCELLED Superseded',
       'COMPLETED Succeeded',
       'COMPLETED Aborted',
-      ...Array.from({ length: 5 }, () => 'COMPLETED Succeeded'),
+      ...Array.from({ length: 10 }, () => 'COMPLETED Succeeded'),
     ]);
   });
 
