@@ -31,6 +31,7 @@ import { readAttempts, recordAttemptAt } from '../kubernetes/attempts.ts';
 import { pathOf } from '../kubernetes/rolling-update-objects.ts';
 import { groupVersion } from '../kubernetes/workload-api.ts';
 import { parseWorkloadKey, workloadKey } from '../kubernetes/workload-key.ts';
+import type { WatchCache } from '../kubernetes/watch-cache.ts';
 import { LABEL } from '../planners/names.ts';
 import type { ControllerRevision } from '../planners/objects.ts';
 import type { UpdateRecord } from '../planners/rolling-update-record.ts';
@@ -58,6 +59,8 @@ export interface LeaderOptions {
   readonly log: Logger;
   /** Settles before anything is written: whether the workloads are this worker's to keep. */
   readonly mayOwn: Promise<void>;
+  /** Before it is filled, which takes as long as a collection cannot be listed. */
+  readonly onCache: (cache: WatchCache) => void;
   readonly signal: AbortSignal;
 }
 
@@ -73,6 +76,7 @@ export async function startLeader(options: LeaderOptions) {
   setMaxListeners(0, signal);
   const now = Date.now;
   const cache = createWorkloadCache(client, config, log);
+  options.onCache(cache);
   await Promise.all([cache.start(signal), options.mayOwn]);
   signal.throwIfAborted();
 

@@ -13,6 +13,7 @@ import { HEARTBEAT_THROTTLE_MS } from '../activities/attempt.ts';
 import { KubernetesClient } from '../kubernetes/client.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
 import { loadConnection } from '../kubernetes/kubeconfig.ts';
+import type { WatchCache } from '../kubernetes/watch-cache.ts';
 import { leaderTaskQueue, waitsTaskQueue, workflowTaskQueue } from '../workflows/messages.ts';
 import type { WorkerConfig, WorkerFlags } from './config.ts';
 import { readConfig } from './config.ts';
@@ -40,11 +41,9 @@ import { watchTemporal } from './temporal-watch.ts';
 import type { TemporalWorkerOptions } from './temporal-workers.ts';
 import { runTemporalWorker } from './temporal-workers.ts';
 import { Webhook } from './webhook.ts';
+import { watchCheck } from './watch-check.ts';
 import { whileLeading } from './while-leading.ts';
 import { workflowCode } from './workflow-bundle.ts';
-
-/** A watch that has been silent for longer is not to be relied on. */
-const SILENT_MS = 90_000;
 
 /**
  * By how many percent the heap may grow before it is collected. V8's own choice is up to 300 for a small heap: of a plan of 10,000
@@ -118,6 +117,8 @@ class WorkerProcess {
   readonly #temporal: Client;
   readonly #searchAttributes: KnownSearchAttributes;
   #leader: Leader | undefined;
+  /** Of a replica that leads, also before everything is listed. */
+  #cache: WatchCache | undefined;
   /** What this replica follows while it leads. */
   #followed: ReturnType<typeof followRepositories> | undefined;
   /** Looks at a repository now, while this replica leads. */
@@ -287,7 +288,11 @@ class WorkerProcess {
       signal: this.#signal,
       onLeading: async (fence, signal) => {
         const work = async () => await this.#lead({ client, clusterUid, mayOwn, fence, signal });
-        await whileLeading({ metrics: this.#metrics, log: this.#log, signal }, work);
+        try {
+          await whileLeading({ metrics: this.#metrics, log: this.#log, signal }, work);
+        } finally {
+          this.#cache = undefined;
+        }
       },
       onLeader: (holder) => {
         if (holder !== identity) {
@@ -323,6 +328,9 @@ class WorkerProcess {
       ...shared,
       mayOwn,
       signal,
+      onCache: (cache) => {
+        this.#cache = cache;
+      },
       // A search attribute that was taken away, for one: learned anew at the next start.
       onTemporalRefusal: () => this.#searchAttributes.forget(),
     });
@@ -402,19 +410,10 @@ class WorkerProcess {
   }
 
   #readiness(): readonly Check[] {
-    const leading = this.#leader !== undefined;
-    const caches = this.#leader?.cache.health() ?? [];
-    const now = Date.now();
-    const stale = caches
-      .filter((source) => !source.connected && now - source.lastContact > SILENT_MS)
-      .map((source) => source.resource);
+    const leading = this.#cache !== undefined;
     return [
       { name: leading ? 'leading' : 'standby', ok: true },
-      {
-        name: 'watches',
-        ok: stale.length === 0,
-        ...(stale.length > 0 && { message: `silent: ${stale.join(', ')}` }),
-      },
+      watchCheck(this.#cache?.health() ?? [], Date.now()),
       // Not a reason to be taken out of service: steady state goes on without Temporal.
       {
         name: 'temporal',
