@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto';
 
-import { isAlreadyExists, isNotFound, isTransient, toMessage } from '../kubernetes/api-error.ts';
+import { isAlreadyExists, isNotFound, isTransient, isUnreached, toMessage } from '../kubernetes/api-error.ts';
 import { backoffMs, pause } from '../kubernetes/backoff.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
 import type { WorkloadRef } from '../planners/workload.ts';
@@ -39,6 +39,10 @@ interface Series {
   written: boolean;
   /** A write of this series is waiting in the queue and will carry the newest count. */
   queued: boolean;
+  /** When what is not written yet was queued first, milliseconds since the epoch. */
+  queuedAt: number;
+  /** The last write has failed. */
+  failed: boolean;
 }
 
 /** Events kept waiting at the most. */
@@ -78,7 +82,8 @@ export class EventRecorder {
       const { ref } = subject;
       const name = `${ref.name.slice(0, 200)}.${randomBytes(8).toString('hex')}`;
       const times = { firstSeen: now, lastSeen: now };
-      series = { name, ref, type, reason, message: text, ...times, count: 1, written: false, queued: false };
+      const state = { count: 1, written: false, queued: false, queuedAt: now, failed: false };
+      series = { name, ref, type, reason, message: text, ...times, ...state };
       this.#series.set(key, series);
     }
     this.#enqueue(series);
@@ -161,6 +166,8 @@ export class EventRecorder {
       return;
     }
     series.queued = true;
+    // An equal one that comes while the first is tried again does not prolong that.
+    if (!series.failed) series.queuedAt = this.#now();
     this.#queue.push(series);
     this.#draining ??= this.#drain();
   }
@@ -170,25 +177,38 @@ export class EventRecorder {
     for (let series = this.#queue.shift(); series !== undefined; series = this.#queue.shift()) {
       try {
         await this.#write(series);
+        series.failed = false;
         failures = 0;
       } catch (error) {
         failures += 1;
-        if (this.#mayTryAgain(series, error)) await this.#tryAgain(series, failures);
-        // Not found: its namespace is gone.
-        else if (!isNotFound(error)) this.#options.onLost?.(toMessage(error));
+        if (this.#mayTryAgain(series, error)) await this.#tryAgain(series, failures, error);
+        else {
+          series.failed = false;
+          // Not found: its namespace is gone.
+          if (!isNotFound(error)) this.#options.onLost?.(toMessage(error));
+        }
       }
     }
     this.#draining = undefined;
   }
 
-  #mayTryAgain({ lastSeen }: Series, error: unknown): boolean {
-    return isTransient(error) && !this.#flushing.signal.aborted && this.#now() - lastSeen < PATIENCE_MS;
+  #mayTryAgain({ queuedAt }: Series, error: unknown): boolean {
+    return isTransient(error) && !this.#flushing.signal.aborted && this.#now() - queuedAt < PATIENCE_MS;
   }
 
-  /** Before all others, so that they stay in order: whoever does not answer for one does not answer for them. */
-  async #tryAgain(series: Series, failures: number): Promise<void> {
+  /**
+   * Before all others, so that they stay in order: whoever does not answer for one does not answer for them. A webhook that is away
+   * may be that of one namespace: then the others come first, and those that have not been tried do not wait.
+   */
+  async #tryAgain(series: Series, failures: number, error: unknown): Promise<void> {
     series.queued = true;
-    this.#queue.unshift(series);
+    series.failed = true;
+    if (isUnreached(error)) {
+      this.#queue.push(series);
+      if (this.#queue.some(({ failed }) => !failed)) return;
+    } else {
+      this.#queue.unshift(series);
+    }
     const { first, last } = this.#options.retryMs ?? RETRY_MS;
     await pause(backoffMs(failures, first, last), this.#flushing.signal);
   }

@@ -7,6 +7,7 @@ import { EventRecorder } from '../../../controllers/events.ts';
 import { KubernetesClient } from '../../../kubernetes/client.ts';
 import { trusted } from '../../../kubernetes/values.ts';
 import { WriteRefusedError } from '../../../kubernetes/write-guard.ts';
+import { eventually } from '../../support/eventually.ts';
 import { answer, plainConnection, WatchServer } from '../../support/watch-server.ts';
 import { setOf } from '../../support/statefulset-fixtures.ts';
 
@@ -166,6 +167,29 @@ describe('events', () => {
       quick({ client: guarded, onLost: resolve }).record(subject, 'Warning', 'RunFailed', 'first');
     });
     expect(await refused).toBe('this replica does not lead');
+  });
+
+  it('of one namespace whose webhook is away hold up no others, and are given up though equal ones come', async () => {
+    const message =
+      'Internal error occurred: failed calling webhook "audit.example.com": failed to call webhook: Post "https://audit.x.svc:443/": dial tcp 10.0.0.1:443: connect: connection refused';
+    const next = server.intercept;
+    server.intercept = (request, response) => {
+      if (!request.url.pathname.includes('/namespaces/held/')) return next?.(request, response) ?? false;
+      answer(response, 500, { kind: 'Status', code: 500, reason: 'InternalError', message });
+      return true;
+    };
+    let now = 0;
+    const patient = quick({ now: () => now });
+    const held = { ref: { ...subject.ref, namespace: 'held', uid: 'held' } };
+    patient.record(held, 'Warning', 'RunFailed', 'it failed');
+    patient.record(subject, 'Warning', 'RunFailed', 'it failed');
+    await eventually('the other is written', () => stored.size === 1);
+    for (; now <= 150_000; now += 30_000) {
+      patient.record(held, 'Warning', 'RunFailed', 'it failed');
+      await new Promise((resolve) => setTimeout(resolve, 30));
+    }
+    expect(lost[0]).toContain('failed calling webhook');
+    await patient.flush();
   });
 
   it('that found the queue full are written when they come again', async () => {
