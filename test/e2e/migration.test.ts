@@ -103,6 +103,20 @@ spec:
       containers: [{name: main, image: ${image}}]
 `;
 
+/** With the annotation, which is what kinds without the field have for it. */
+const noted = (apiVersion: string, paused: boolean, image: string): string => `apiVersion: ${apiVersion}
+kind: StatefulSet
+metadata: {name: noted, annotations: {fairlead.dev/paused: "${String(paused)}"}}
+spec:
+  serviceName: noted
+  selector: {matchLabels: {app: noted}}
+  template:
+    metadata: {labels: {app: noted}}
+    spec:
+      terminationGracePeriodSeconds: 1
+      containers: [{name: main, image: ${image}}]
+`;
+
 const deploymentManifest = (apiVersion: string): string => `apiVersion: ${apiVersion}
 kind: Deployment
 metadata: {name: api}
@@ -374,6 +388,19 @@ describe('migration between the workload APIs', () => {
     );
     const images = (await ours.pods(namespace, 'held')).map(({ spec }) => spec.containers[0]?.image);
     expect(images).toContain('app:2');
+  }, 150_000);
+
+  it('a pause of git by the annotation does as well', async () => {
+    const isAt = (wanted: number) => (set: StatefulSetObject) =>
+      set.status?.observedGeneration === set.metadata.generation &&
+      (set.status?.updatedReplicas ?? 0) === wanted;
+    await repository.commit({ 'noted.yaml': noted('apps/v1', true, 'app:1') });
+    await native.until(native.setPath(namespace, 'noted'), 'rolled out', isAt(1), 60_000);
+    await repository.commit({ 'noted.yaml': noted('fairlead.dev/v1beta1', true, 'app:2') });
+    const moved = await ours.until(ours.setPath(namespace, 'noted'), 'paused', isAt(0), 60_000);
+    expect(moved.metadata.annotations).toMatchObject({ [ANNOTATION.paused]: 'true' });
+    await repository.commit({ 'noted.yaml': noted('fairlead.dev/v1beta1', false, 'app:2') });
+    await ours.until(ours.setPath(namespace, 'noted'), 'no longer paused', isAt(1), 60_000);
   }, 150_000);
 
   async function revisions(): Promise<readonly ControllerRevision[]> {

@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 
-import { carriedWishes } from '../../../git/carried-wishes.ts';
+import { carriedWishes, withoutNamed } from '../../../git/carried-wishes.ts';
 import type { Manifest } from '../../../git/manifests.ts';
 import { noteOfField, readPaused } from '../../../kubernetes/wish-annotations.ts';
 import type { KubernetesObject } from '../../../planners/objects.ts';
@@ -15,11 +15,17 @@ interface Old {
   readonly field?: boolean;
   /** Field manager that owns `spec.paused`, by apply or by update. */
   readonly owner?: 'fairlead' | 'kubectl-rollout';
+  /** Git has applied the annotation. */
+  readonly isAnnotatedByGit?: boolean;
 }
 
-function oldObject({ annotation, field, owner }: Old): KubernetesObject {
+function oldObject({ annotation, field, owner, isAnnotatedByGit = false }: Old): KubernetesObject {
   const operation = owner === 'fairlead' ? 'Apply' : 'Update';
-  const managedFields = [{ manager: owner, operation, fieldsV1: { 'f:spec': { 'f:paused': {} } } }];
+  const applied = { 'f:metadata': { 'f:annotations': { [`f:${KEY}`]: {} } } };
+  const managedFields = [
+    ...(isAnnotatedByGit ? [{ manager: 'fairlead', operation: 'Apply', fieldsV1: applied }] : []),
+    { manager: owner, operation, fieldsV1: { 'f:spec': { 'f:paused': {} } } },
+  ];
   const object = {
     apiVersion: 'apps/v1',
     kind: 'Deployment',
@@ -28,7 +34,7 @@ function oldObject({ annotation, field, owner }: Old): KubernetesObject {
       uid: 'uid',
       resourceVersion: '1',
       annotations: annotation === undefined ? {} : { [KEY]: JSON.stringify(annotation) },
-      ...(owner !== undefined && { managedFields }),
+      ...((owner !== undefined || isAnnotatedByGit) && { managedFields }),
     },
     spec: field === undefined ? {} : { paused: field },
   };
@@ -46,6 +52,19 @@ it.each<[what: string, old: Old, manifest: Manifest, carried: object | undefined
   ['no pause', {}, manifestOf(), undefined],
   ['a pause of the annotation', { annotation: WISH }, manifestOf(), WISH],
   ['the same beside that of git', { annotation: WISH, field: true }, manifestOf(true), WISH],
+  ['a pause of git by the annotation', { annotation: {}, isAnnotatedByGit: true }, manifestOf(), undefined],
+  [
+    'the same, said by the field from now on',
+    { annotation: {}, isAnnotatedByGit: true },
+    manifestOf(true),
+    undefined,
+  ],
+  [
+    'a pause of kubectl beside that of git by the annotation',
+    { annotation: {}, isAnnotatedByGit: true, field: true, owner: 'kubectl-rollout' },
+    manifestOf(),
+    REASON,
+  ],
   ['a pause of git that stays', { field: true, owner: 'fairlead' }, manifestOf(true), undefined],
   [
     'a pause of git that ends with the move',
@@ -75,4 +94,12 @@ it('once git says that its pause is over, it is', () => {
     const old = oldObject({ field: true, owner: 'fairlead', ...(annotation && { annotation }) });
     expect(readPaused(carriedWishes(old, manifestOf(true)), false)).toBeUndefined();
   }
+});
+
+it('what the manifest says itself is not carried beside it', () => {
+  const wishes = { [KEY]: '{}', other: '{}' };
+  const body = (annotations: object) => ({ metadata: { annotations } });
+  expect(withoutNamed(wishes, body({ [KEY]: 'false' }))).toEqual({ other: '{}' });
+  expect(withoutNamed(wishes, body({ note: 'x' }))).toEqual(wishes);
+  expect(withoutNamed(wishes, {})).toEqual(wishes);
 });
