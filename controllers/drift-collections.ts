@@ -18,7 +18,7 @@ export interface DriftCollectionsOptions {
   readonly applySetId: string;
   /** Something of the kind may have changed, beside its status. */
   readonly onChange: (group: string, kind: string, object: WatchedMetadata) => void;
-  /** A collection was listed, or cannot be. */
+  /** A collection was listed, cannot be listed or watched, or can be again. */
   readonly onProgress: () => void;
   /** A collection is not served where it was: its definition is gone, or has been made anew elsewhere. */
   readonly onGone: () => void;
@@ -27,6 +27,7 @@ export interface DriftCollectionsOptions {
 interface Collection {
   readonly watch: MetadataWatch;
   readonly stop: AbortController;
+  /** Why the last try failed. Undefined: it is watched, or was never tried. */
   trouble: string | undefined;
 }
 
@@ -66,17 +67,17 @@ export class DriftCollections {
     for (const [key, object] of wanted) if (!this.#collections.has(key)) this.#begin(key, object);
   }
 
-  /** What is known of an object; `absent`: it is not there, or not labelled as ours; undefined: that cannot be told (yet). */
+  /** What is known of an object; `absent`: it is not there, or not labelled as ours; undefined: that cannot be told (yet, or any more). */
   find(object: PreparedObject): WatchedMetadata | 'absent' | undefined {
     const collection = this.#collections.get(this.#places.get(placeOf(object)) ?? '');
-    if (collection?.watch.isSynced !== true) return undefined;
+    if (collection?.watch.isCurrent !== true) return undefined;
     return collection.watch.get(objectKey(object.path.namespace, object.manifest.name)) ?? 'absent';
   }
 
   /** What cannot be watched, and why. */
   get unwatched(): readonly string[] {
     return [...this.#collections.values()].flatMap(({ watch, trouble }) =>
-      watch.isSynced || trouble === undefined ? [] : [trouble],
+      watch.isCurrent || trouble === undefined ? [] : [trouble],
     );
   }
 
@@ -103,6 +104,11 @@ export class DriftCollections {
           if (isNotFound(error)) onGone();
           if (collection.trouble === trouble) return;
           collection.trouble = trouble;
+          onProgress();
+        },
+        onWorking: () => {
+          if (collection.trouble === undefined) return;
+          collection.trouble = undefined;
           onProgress();
         },
       }),

@@ -27,6 +27,8 @@ export interface MetadataWatchOptions {
   readonly onChange: (object: WatchedMetadata) => void;
   /** Each try that failed: it is made again. */
   readonly onError: (error: unknown) => void;
+  /** A watch has stood for a second. */
+  readonly onWorking: () => void;
   readonly timing?: Partial<WatchTiming>;
 }
 
@@ -36,7 +38,7 @@ export class MetadataWatch {
   readonly #source: WatchSource;
 
   constructor(options: MetadataWatchOptions) {
-    const { client, path, labelSelector, manager, onChange, onError, timing } = options;
+    const { client, path, labelSelector, manager, onChange, onError, onWorking, timing } = options;
     const id = `${path.resource}.${path.group}`;
     this.#store = new ObjectStore(id, ({ object }) => onChange(trusted<WatchedMetadata>(object)), Date.now);
     this.#source = new WatchSource({
@@ -50,13 +52,13 @@ export class MetadataWatch {
       now: Date.now,
       onError,
       onProgress: () => undefined,
-      onWorking: () => undefined,
+      onWorking,
     });
   }
 
-  /** Whether everything that there is has been listed once: what is not held does not exist, or has lost its label. */
-  get isSynced(): boolean {
-    return this.#source.health.synced;
+  /** Whether everything that there is has been listed, and is heard of still: what is not held does not exist, or has lost its label. */
+  get isCurrent(): boolean {
+    return this.#source.health.ok;
   }
 
   /** Resolves at the next complete list. */

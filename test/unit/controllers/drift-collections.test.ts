@@ -1,0 +1,88 @@
+/** A collection that was listed once and can no longer be watched: what is held of it is no longer what there is. */
+
+import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+
+import { DriftCollections } from '../../../controllers/drift-collections.ts';
+import type { PreparedObject } from '../../../git/prepare.ts';
+import { ApiError } from '../../../kubernetes/api-error.ts';
+import type { KubernetesClient, ListOptions, WatchOptions } from '../../../kubernetes/client.ts';
+
+const PATH = { group: '', version: 'v1', resource: 'configmaps', namespace: 'ns', name: 'one' };
+const OBJECT = {
+  path: PATH,
+  manifest: { group: '', kind: 'ConfigMap', name: 'one' },
+} as unknown as PreparedObject;
+const LIVE = { metadata: { name: 'one', namespace: 'ns', uid: 'u', resourceVersion: '5' } };
+
+let isPermitted: boolean;
+let collections: DriftCollections;
+let progress: number;
+
+/** Its watches stand for two minutes, with a bookmark each minute. */
+function clientOf(): KubernetesClient {
+  const check = () => {
+    const refused = { status: 403, reason: 'Forbidden', text: 'no' };
+    if (!isPermitted) throw new ApiError({ method: 'GET', path: PATH, server: '' }, refused);
+  };
+  const client = {
+    list: async (_: unknown, { transform }: ListOptions) => {
+      check();
+      return await Promise.resolve({ items: [transform?.(LIVE)], resourceVersion: '5' });
+    },
+    async *watch(_: unknown, { onContact }: WatchOptions) {
+      for (let minute = 0; minute < 2; minute += 1) {
+        check();
+        onContact?.();
+        yield { type: 'BOOKMARK', object: { metadata: { resourceVersion: '5' } } };
+        await new Promise((resolve) => {
+          setTimeout(resolve, 60_000);
+        });
+      }
+    },
+  };
+  return client as unknown as KubernetesClient;
+}
+
+beforeEach(() => {
+  jest.useFakeTimers();
+  isPermitted = true;
+  progress = 0;
+  collections = new DriftCollections({
+    client: clientOf(),
+    applySetId: 'set',
+    onChange: () => undefined,
+    onProgress: () => void (progress += 1),
+  });
+  collections.follow([OBJECT]);
+});
+
+afterEach(() => {
+  collections.stop();
+  jest.useRealTimers();
+});
+
+it('is told, and answers nothing, until it can be watched again', async () => {
+  await jest.advanceTimersByTimeAsync(10_000);
+  expect(collections.find(OBJECT)).toMatchObject(LIVE);
+  expect(collections.unwatched).toEqual([]);
+
+  isPermitted = false;
+  await jest.advanceTimersByTimeAsync(300_000);
+  expect(collections.find(OBJECT)).toBeUndefined();
+  expect(collections.unwatched).toEqual([expect.stringMatching(/^ConfigMap: .*no$/)]);
+
+  isPermitted = true;
+  const before = progress;
+  await jest.advanceTimersByTimeAsync(60_000);
+  expect(collections.find(OBJECT)).toMatchObject(LIVE);
+  expect(collections.unwatched).toEqual([]);
+  expect(progress).toBeGreaterThan(before);
+});
+
+it('one failed watch is nothing to tell', async () => {
+  await jest.advanceTimersByTimeAsync(125_000);
+  isPermitted = false;
+  await jest.advanceTimersByTimeAsync(30_000);
+  expect(collections.find(OBJECT)).toMatchObject(LIVE);
+  expect(collections.unwatched).toEqual([]);
+});
