@@ -75,7 +75,9 @@ export class RolloutRuns {
 
   /** Since when Temporal has not answered (milliseconds since the epoch); undefined while it does. */
   get unreachableSince(): number | undefined {
-    return this.#options.now() - this.#lastFailure < FAILURE_COUNTS_MS ? this.#unreachableSince : undefined;
+    // One that is still to come is none: the clock was set back.
+    const sinceFailure = Math.abs(this.#options.now() - this.#lastFailure);
+    return sinceFailure < FAILURE_COUNTS_MS ? this.#unreachableSince : undefined;
   }
 
   /** A run that ended badly and stands in the way of the present template, for conditions and `explain`. */

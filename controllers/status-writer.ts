@@ -66,7 +66,10 @@ export class StatusWriter {
     const { uid } = workload.ref;
     const spacing = spacingOf(progress.desired);
     const now = this.#now();
-    const { last, spare: left } = this.#written.get(uid) ?? { last: -Infinity, spare: MOST_SPARE };
+    const known = this.#written.get(uid);
+    // One that is still to come tells nothing: the clock was set back.
+    const { last, spare: left } =
+      known !== undefined && known.last <= now ? known : { last: -Infinity, spare: MOST_SPARE };
     const spare = Math.min(left + (now - last) / SPARE_MS, MOST_SPARE);
     const urgent = isUrgent(served, patch);
     const due = last + (spare >= 1 ? SPARE_SPACING_MS : spacing);

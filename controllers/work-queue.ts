@@ -4,6 +4,7 @@
  * back with back-off.
  */
 
+/** Times are of a clock that never goes back: after a step of the wall clock nothing would run before it has caught up. */
 interface Entry {
   timer: NodeJS.Timeout | undefined;
   dueAt: number;
@@ -19,7 +20,6 @@ export interface WorkQueueOptions {
   /** Milliseconds between two runs of this key. */
   readonly spacing: (key: string) => number;
   readonly onError: (key: string, error: unknown) => void;
-  readonly now?: () => number;
 }
 
 const FIRST_BACKOFF_MS = 200;
@@ -28,13 +28,11 @@ const LAST_BACKOFF_MS = 30_000;
 export class WorkQueue {
   readonly #entries = new Map<string, Entry>();
   readonly #options: WorkQueueOptions;
-  readonly #now: () => number;
   readonly #active = new Set<Promise<void>>();
   #stopped = false;
 
   constructor(options: WorkQueueOptions) {
     this.#options = options;
-    this.#now = options.now ?? Date.now;
   }
 
   /** Reconcile soon (as `spacing` allows), or not before `at` (milliseconds since the epoch). An earlier date wins. */
@@ -43,7 +41,8 @@ export class WorkQueue {
       return;
     }
     const entry = this.#entry(key);
-    const dueAt = Math.max(at, this.#now(), entry.lastStart + this.#options.spacing(key));
+    const now = performance.now();
+    const dueAt = Math.max(now + at - Date.now(), now, entry.lastStart + this.#options.spacing(key));
     if (entry.running) {
       entry.again = Math.min(entry.again ?? Infinity, dueAt);
     } else {
@@ -68,7 +67,7 @@ export class WorkQueue {
         dueAt: Infinity,
         running: false,
         again: undefined,
-        lastStart: 0,
+        lastStart: -Infinity,
         failures: 0,
       };
       this.#entries.set(key, entry);
@@ -83,7 +82,7 @@ export class WorkQueue {
     clearTimeout(entry.timer);
     entry.dueAt = dueAt;
     // Timers above 2^31 ms fire at once; an hour is soon enough to look again.
-    const delay = Math.min(Math.max(0, dueAt - this.#now()), 3_600_000);
+    const delay = Math.min(Math.max(0, Math.ceil(dueAt - performance.now())), 3_600_000);
     entry.timer = setTimeout(() => {
       const run = this.#run(key, entry);
       this.#active.add(run);
@@ -95,14 +94,14 @@ export class WorkQueue {
     entry.timer = undefined;
     entry.dueAt = Infinity;
     entry.running = true;
-    entry.lastStart = this.#now();
+    entry.lastStart = performance.now();
     try {
       await this.#options.reconcile(key);
       entry.failures = 0;
     } catch (error) {
       const backoff = Math.min(FIRST_BACKOFF_MS * 2 ** entry.failures, LAST_BACKOFF_MS);
       entry.failures += 1;
-      entry.again = Math.min(entry.again ?? Infinity, this.#now() + backoff);
+      entry.again = Math.min(entry.again ?? Infinity, performance.now() + backoff);
       this.#options.onError(key, error);
     }
     entry.running = false;

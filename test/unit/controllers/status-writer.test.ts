@@ -88,6 +88,13 @@ describe('the status of a workload', () => {
     expect(await inOneGo()).toBe(3);
   });
 
+  it('is written when the clock was set back, not when it has caught up', async () => {
+    expect(await write({ readyReplicas: 1 }, 3)).toBeUndefined();
+    clock -= 300_000;
+    expect(await write({ readyReplicas: 2 }, 3)).toBeUndefined();
+    expect(await write({ readyReplicas: 3 }, 3)).toBeLessThanOrEqual(clock + 700);
+  });
+
   it('has a zero where client-go tells that from "not known", and no other that was never written', async () => {
     await write({ terminatingReplicas: 0, collisionCount: 0, unavailableReplicas: 0 }, 3);
     expect(JSON.parse(server.requests.at(-1)?.body ?? '')).toMatchObject({

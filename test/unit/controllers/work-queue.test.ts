@@ -53,6 +53,16 @@ describe('the work queue', () => {
     ]);
   });
 
+  it('goes on at once after the clock was set back, though a date is awaited', async () => {
+    queue.add('a');
+    await jest.advanceTimersByTimeAsync(0);
+    queue.add('a', Date.now() + 600_000);
+    jest.setSystemTime(Date.now() - 300_000);
+    queue.add('a');
+    await jest.advanceTimersByTimeAsync(SPACING_MS);
+    expect(runs).toHaveLength(2);
+  });
+
   it('never runs one key twice at the same time: what is asked for meanwhile comes after', async () => {
     let release = (): void => undefined;
     hold = new Promise((resolve) => {
