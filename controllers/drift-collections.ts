@@ -29,6 +29,8 @@ interface Collection {
   readonly stop: AbortController;
   /** Why the last try failed. Undefined: it is watched, or was never tried. */
   trouble: string | undefined;
+  /** It was listed, and is not served there any more: what was in it is gone. */
+  isGone: boolean;
 }
 
 export class DriftCollections {
@@ -70,14 +72,14 @@ export class DriftCollections {
   /** What is known of an object; `absent`: it is not there, or not labelled as ours; undefined: that cannot be told (yet, or any more). */
   find(object: PreparedObject): WatchedMetadata | 'absent' | undefined {
     const collection = this.#collections.get(this.#places.get(placeOf(object)) ?? '');
-    if (collection?.watch.isCurrent !== true) return undefined;
+    if (collection === undefined || !isKnown(collection)) return undefined;
     return collection.watch.get(objectKey(object.path.namespace, object.manifest.name)) ?? 'absent';
   }
 
   /** What cannot be watched, and why. */
   get unwatched(): readonly string[] {
-    return [...this.#collections.values()].flatMap(({ watch, trouble }) =>
-      watch.isCurrent || trouble === undefined ? [] : [trouble],
+    return [...this.#collections.values()].flatMap((collection) =>
+      isKnown(collection) || collection.trouble === undefined ? [] : [collection.trouble],
     );
   }
 
@@ -92,6 +94,7 @@ export class DriftCollections {
     const collection: Collection = {
       stop: new AbortController(),
       trouble: undefined,
+      isGone: false,
       watch: new MetadataWatch({
         client,
         path: collectionPath,
@@ -102,11 +105,13 @@ export class DriftCollections {
           const trouble = `${kind}: ${toMessage(error)}`;
           // Each time: where it is served now may not be told yet.
           if (isNotFound(error)) onGone();
+          collection.isGone = isNotFound(error) && collection.watch.isSynced;
           if (collection.trouble === trouble) return;
           collection.trouble = trouble;
           onProgress();
         },
         onWorking: () => {
+          collection.isGone = false;
           if (collection.trouble === undefined) return;
           collection.trouble = undefined;
           onProgress();
@@ -117,6 +122,11 @@ export class DriftCollections {
     void collection.watch.listed().then(onProgress);
     void collection.watch.run(collection.stop.signal);
   }
+}
+
+/** Whether what is held of it can be relied on. */
+function isKnown({ watch, isGone }: Collection): boolean {
+  return isGone || watch.isCurrent;
 }
 
 function kindOf({ path: { group, resource } }: PreparedObject): string {

@@ -56,6 +56,11 @@ export class MetadataWatch {
     });
   }
 
+  /** Whether everything that there was has been listed once. */
+  get isSynced(): boolean {
+    return this.#source.health.synced;
+  }
+
   /** Whether everything that there is has been listed, and is heard of still: what is not held does not exist, or has lost its label. */
   get isCurrent(): boolean {
     return this.#source.health.ok;

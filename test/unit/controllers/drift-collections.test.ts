@@ -14,15 +14,16 @@ const OBJECT = {
 } as unknown as PreparedObject;
 const LIVE = { metadata: { name: 'one', namespace: 'ns', uid: 'u', resourceVersion: '5' } };
 
-let isPermitted: boolean;
+let refusal: { readonly status: number; readonly reason: string } | undefined;
 let collections: DriftCollections;
 let progress: number;
+let gone: number;
 
 /** Its watches stand for two minutes, with a bookmark each minute. */
 function clientOf(): KubernetesClient {
   const check = () => {
-    const refused = { status: 403, reason: 'Forbidden', text: 'no' };
-    if (!isPermitted) throw new ApiError({ method: 'GET', path: PATH, server: '' }, refused);
+    if (refusal === undefined) return;
+    throw new ApiError({ method: 'GET', path: PATH, server: '' }, { ...refusal, text: 'no' });
   };
   const client = {
     list: async (_: unknown, { transform }: ListOptions) => {
@@ -45,13 +46,15 @@ function clientOf(): KubernetesClient {
 
 beforeEach(() => {
   jest.useFakeTimers();
-  isPermitted = true;
+  refusal = undefined;
   progress = 0;
+  gone = 0;
   collections = new DriftCollections({
     client: clientOf(),
     applySetId: 'set',
     onChange: () => undefined,
     onProgress: () => void (progress += 1),
+    onGone: () => void (gone += 1),
   });
   collections.follow([OBJECT]);
 });
@@ -66,12 +69,12 @@ it('is told, and answers nothing, until it can be watched again', async () => {
   expect(collections.find(OBJECT)).toMatchObject(LIVE);
   expect(collections.unwatched).toEqual([]);
 
-  isPermitted = false;
+  refusal = { status: 403, reason: 'Forbidden' };
   await jest.advanceTimersByTimeAsync(300_000);
   expect(collections.find(OBJECT)).toBeUndefined();
   expect(collections.unwatched).toEqual([expect.stringMatching(/^ConfigMap: .*no$/)]);
 
-  isPermitted = true;
+  refusal = undefined;
   const before = progress;
   await jest.advanceTimersByTimeAsync(60_000);
   expect(collections.find(OBJECT)).toMatchObject(LIVE);
@@ -81,8 +84,19 @@ it('is told, and answers nothing, until it can be watched again', async () => {
 
 it('one failed watch is nothing to tell', async () => {
   await jest.advanceTimersByTimeAsync(125_000);
-  isPermitted = false;
+  refusal = { status: 403, reason: 'Forbidden' };
   await jest.advanceTimersByTimeAsync(30_000);
   expect(collections.find(OBJECT)).toMatchObject(LIVE);
   expect(collections.unwatched).toEqual([]);
+});
+
+it('where the kind is served no more there is nothing to be told of it, and where it is now is looked for', async () => {
+  await jest.advanceTimersByTimeAsync(10_000);
+  expect(gone).toBe(0);
+
+  refusal = { status: 404, reason: 'NotFound' };
+  await jest.advanceTimersByTimeAsync(300_000);
+  expect(collections.find(OBJECT)).toMatchObject(LIVE);
+  expect(collections.unwatched).toEqual([]);
+  expect(gone).toBeGreaterThan(1);
 });
