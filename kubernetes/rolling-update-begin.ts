@@ -4,6 +4,7 @@ import type { JsonObject } from '../planners/objects.ts';
 import type { ReplicationController } from '../planners/replication-controller.ts';
 import { planRollingUpdate } from '../planners/rolling-update.ts';
 import { nextManifest } from '../planners/rolling-update-definition.ts';
+import { asRolledOut, isRecorded } from '../planners/rolling-update-compared.ts';
 import type { RecordData, RecordState } from '../planners/rolling-update-record.ts';
 import { ownersOf, recordManifest } from '../planners/rolling-update-record.ts';
 import type { StartDecision, StartRequest } from '../planners/rolling-update-start.ts';
@@ -54,7 +55,7 @@ export async function beginUpdate(
     const snapshot = await readUpdate(client, reference);
     const adopters = snapshot.adopters ?? (await listAdopters(client, reference.namespace));
     const view = viewUpdate({ ...snapshot, adopters });
-    const decision = decideStart(view, request);
+    const decision = decideStart(view, await asServed(client, reference.namespace, view, request));
     const first = decision.do === 'attach' && !dryRun ? firstRecord(view, settings) : undefined;
     if (first !== undefined && tries < CONFLICT_LIMIT) {
       // Where another was quicker the next look shows its record.
@@ -109,6 +110,41 @@ function firstRecord(view: UpdateView, settings: UpdateSettings): UpdateWrite | 
   const asked = { ...settings, ...budgetOf(settings, annotations) };
   const { step } = planRollingUpdate({ ...view, settings: asked }, Date.now());
   return step.do === 'write' && step.write.purpose === 'Record' ? step.write : undefined;
+}
+
+/**
+ * The request with its manifest as the apiserver would have it in place of the next controller that is there, defaults and webhooks included:
+ * so the two are compared. Not tried as a creation: a quota might refuse that. @throws ApiError
+ */
+async function asServed(
+  client: KubernetesClient,
+  namespace: string,
+  view: UpdateView,
+  request: StartRequest,
+): Promise<StartRequest> {
+  const { change, key } = request;
+  const { nextController: next, record } = view;
+  if (change.kind !== 'manifest' || next === undefined) return request;
+  const { manifest } = change;
+  if (record !== undefined && isRecorded(manifest, record, key)) return request;
+  const { selector, template } = asRolledOut(manifest, next, key).spec;
+  const { uid, name } = next.metadata;
+  const towards = patchTowards(
+    trusted<JsonObject>({ selector: next.spec.selector, template: next.spec.template }),
+    trusted<JsonObject>({ selector, template }),
+  );
+  const { spec } = await client.patch<ReplicationController>(
+    pathOf('replicationcontrollers', namespace, name),
+    'merge',
+    { metadata: { uid }, spec: towards ?? {} },
+    { dryRun: true, fieldValidation: 'Strict', fieldManager: UPDATE_FIELD_MANAGER },
+  );
+  const whole = {
+    ...manifest.spec,
+    selector: spec.selector ?? {},
+    ...(spec.template && { template: spec.template }),
+  };
+  return { ...request, change: { kind: 'manifest', manifest: { ...manifest, spec: whole } } };
 }
 
 async function withDefaults(

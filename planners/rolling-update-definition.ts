@@ -169,7 +169,16 @@ export function describeBefore(
   return { ...describeReplaced(data, old), ...(template && { template }), metadata: ownMetadata(old) };
 }
 
-function relabelled(
+/** As the apiserver has the selector of one that leaves it out, or has it empty. */
+export function selectorOf({
+  selector,
+  template,
+}: ReplicationControllerSpec): Readonly<Record<string, string>> {
+  return Object.keys(selector ?? {}).length > 0 ? (selector ?? {}) : (template?.metadata?.labels ?? {});
+}
+
+/** The definition with this value of the label in its labels, its selector and its template; undefined: without the label. */
+export function relabelled(
   controller: ControllerManifest,
   key: string,
   value: string | undefined,

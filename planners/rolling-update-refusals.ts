@@ -1,9 +1,10 @@
 /** Why a request for a rolling update, or for its way back, is refused: what is there belongs to another one, or to none (K4). */
 
 import type { ReplicationController } from './replication-controller.ts';
-import { desiredOf, isPartlyReplaced, partnerOf } from './replication-controller.ts';
+import { desiredOf, isPartlyReplaced, partnerOf, sizeOf } from './replication-controller.ts';
+import { isHashValue } from './rolling-update-definition.ts';
 import { describeLeftover, leftBy } from './rolling-update-leftover.ts';
-import { areSiblings, livePartnerOf, otherHalf } from './rolling-update-roles.ts';
+import { livePartnerOf, otherHalf, siblingKey } from './rolling-update-roles.ts';
 import type { UpdateView } from './rolling-update-view.ts';
 
 export type StartRefusal =
@@ -57,8 +58,18 @@ export function stranger(view: UpdateView): Refused | undefined {
   const isAlone = old === undefined && otherHalf(next, view.controllers) === undefined;
   if (isAlone && desiredOf(next) !== undefined) return undefined;
   if (old === undefined) return refuse('NotFound', `there is no ReplicationController ${name}`);
-  if (areSiblings(old, next) || (isPartlyReplaced(old) && partnerOf(old) === undefined)) return undefined;
+  if (isMadeBeside(old, next) || (isPartlyReplaced(old) && partnerOf(old) === undefined)) return undefined;
   return nameTaken(name, nextName);
+}
+
+/**
+ * Whether a controller without any mark may be what an update of this one has made: by its selector, and by a label that only an update
+ * writes, or having no pods yet. Blue and green of the same application are siblings too, and each has its own pods.
+ */
+function isMadeBeside(old: ReplicationController, next: ReplicationController): boolean {
+  const key = siblingKey(old, next);
+  if (key === undefined) return false;
+  return desiredOf(next) !== undefined || sizeOf(next) === 0 || isHashValue(next.spec.selector?.[key] ?? '');
 }
 
 export function nameTaken(name: string, next: string): Refused {

@@ -68,7 +68,8 @@ export function isTurned({ metadata }: ReplicationController): boolean {
   return metadata.annotations?.[ANNOTATION.turned] !== undefined;
 }
 
-function siblingKey(one: ReplicationController, other: ReplicationController): string | undefined {
+/** Key of the label by which the two selectors differ, where they differ in nothing else. */
+export function siblingKey(one: ReplicationController, other: ReplicationController): string | undefined {
   const keys = [one, other].map(({ metadata }) => metadata.annotations?.[ANNOTATION.deploymentLabelKey]);
   return [...keys, ROLLING_UPDATE.deployment, SHIPPED_ROLLING_UPDATE.deployment].find((key) => {
     if (key === undefined || one.spec.selector?.[key] === other.spec.selector?.[key]) return false;

@@ -15,9 +15,11 @@ import {
   ownLabel,
   plainController,
   rollsOutSamePods,
+  selectorOf,
   selectsApart,
   withImage,
 } from './rolling-update-definition.ts';
+import { describeDiffering, differingFields, isRecorded } from './rolling-update-compared.ts';
 import { ownersIn } from './rolling-update-owners.ts';
 import type { ControllerManifest, RecordData, UpdateRecord } from './rolling-update-record.ts';
 import { isActiveRecord, nameByHash } from './rolling-update-record.ts';
@@ -67,7 +69,7 @@ export function decideStart(view: UpdateView, request: StartRequest): StartDecis
   const { old, nextController: next, record, name, state } = view;
   const replaced = replacedBy(view);
   if (replaced !== undefined) return partOfOther(name, replaced);
-  const other = otherUpdate(view, request) ?? stranger(view);
+  const other = otherUpdate(view, request) ?? strangerTo(view, request);
   if (other !== undefined) return other;
   const over = tookItsPlace(view, request);
   if (over !== undefined) return over;
@@ -98,6 +100,17 @@ function otherUpdate(view: UpdateView, { newName }: StartRequest): Refused | und
   if (next !== undefined && next !== newName && !own.isRenamed) return otherChange(name, next);
   const taken = records.find((one) => isActiveRecord(one) && one.next === newName && one.from !== name);
   return taken && refuse('OtherUpdate', `${newName} belongs to another update, that of ${taken.from}`);
+}
+
+/** Of a file it is said what would be other: somebody may take a controller of theirs for what the file asks for. */
+function strangerTo(view: UpdateView, { change, key }: StartRequest): Refused | undefined {
+  const refused = stranger(view);
+  const { nextController: next } = view;
+  if (refused?.code !== 'NameTaken' || change.kind !== 'manifest' || next === undefined) return refused;
+  const fields = differingFields(change.manifest, next, key);
+  return fields.length === 0
+    ? refused
+    : refuse('NameTaken', `${refused.message}: ${describeDiffering(fields)}`);
 }
 
 function otherChange(name: string, next: string): Refused {
@@ -181,29 +194,27 @@ function attach(
     if (changed.outcome === 'same') return { do: 'attach' };
     const wrong = containerRefusal(what, changed);
     if (wrong !== undefined) return wrong;
-  } else if (change.kind === 'image' || record === undefined || isRecorded(change.manifest, record, key)) {
-    return { do: 'attach' };
+    return otherChange(view.name, what);
   }
-  return otherChange(view.name, what);
+  return change.kind === 'image' ? { do: 'attach' } : attachManifest(view, change.manifest, key);
 }
 
-/**
- * Whether a manifest is what the record rolls out. The hash is of what was asked for, before the apiserver filled in its defaults, and
- * counts `minReadySeconds`, which no pod has: one that differs in that alone is the same update.
- */
-function isRecorded(manifest: ControllerManifest, record: UpdateRecord, key: string): boolean {
-  const { minReadySeconds: own, ...spec } = manifest.spec;
-  const { minReadySeconds: recorded } = record.controller.spec;
-  // Of a 0 that was asked for the record has none.
-  return [own, recorded, 0, undefined].some((one) => {
-    const same = { ...manifest, spec: { ...spec, ...(one !== undefined && { minReadySeconds: one }) } };
-    return labelled(same, record.key ?? key, takenOf(record)).hash === record.hash;
-  });
-}
-
-/** The label's value that the next controller's had to differ from; a controller of its own has none (K3). */
-function takenOf({ key, hash, controller, replaced }: UpdateRecord): string | undefined {
-  return controller.spec.selector?.[key] === hash ? replaced?.selector[key] : undefined;
+/** The hash of the record tells, and where it does not (another made the record, or nobody did), the pods that are rolled out. */
+function attachManifest(view: UpdateView, manifest: ControllerManifest, key: string): StartDecision {
+  const { name, nextController: next, record } = view;
+  if (record !== undefined && isRecorded(manifest, record, key)) return { do: 'attach' };
+  const rolled = record?.controller ?? (next && asMade(view, next));
+  if (rolled === undefined)
+    return next === undefined ? { do: 'attach' } : refuse('OtherChange', describeUnknown(next));
+  const fields = differingFields(manifest, rolled, record?.key ?? key);
+  if (fields.length === 0) return { do: 'attach' };
+  const nextName = next?.metadata.name ?? record?.next ?? '';
+  // What nothing but the typed name ties to this one is no update that could end, or be turned round.
+  const isClaimed =
+    record !== undefined ||
+    viewUpdate({ ...view, next: undefined }).nextController?.metadata.name === nextName;
+  const { code, message } = isClaimed ? otherChange(name, nextName) : nameTaken(name, nextName);
+  return refuse(code, `${message}: ${describeDiffering(fields)}`);
 }
 
 function beginWithImage(
@@ -283,17 +294,10 @@ function beginWithManifest(
   if (desired === 0)
     return refuse('NoReplicas', `${manifest.metadata.name} is to have 0 replicas: there is nothing to roll`);
   const target = newName ?? manifest.metadata.name;
-  const selector = manifest.spec.selector ?? {};
   const wanted: ControllerManifest = {
     ...manifest,
     metadata: { ...manifest.metadata, name: target },
-    spec: {
-      ...manifest.spec,
-      replicas: desired,
-      // As the apiserver has it of one that is left out or empty.
-      selector:
-        Object.keys(selector).length > 0 ? selector : (manifest.spec.template?.metadata?.labels ?? {}),
-    },
+    spec: { ...manifest.spec, replicas: desired, selector: selectorOf(manifest.spec) },
   };
   if (target === name) return begin(view, inherited(wanted, old), undefined, key, desired);
   // K3: a controller of its own tells its pods apart by its own labels.

@@ -309,6 +309,94 @@ describe('what a request means', () => {
     });
   });
 
+  it.each(['deployment', KEY])(
+    'blue and green, told apart by %s, are no halves of an update: what the file has other is named (K4)',
+    (key) => {
+      const world = new SimulatedControllers();
+      for (const [name, replicas] of [['blue', 3] as const, ['green', 5] as const]) {
+        const selector = { app: 'foo', [key]: name };
+        world.controller(name === 'blue' ? 'foo' : name, {
+          replicas,
+          selector,
+          template: IMAGE_TEMPLATE('app:1', selector),
+        });
+      }
+      world.settle();
+      const message = 'green exists already, and belongs to no update of foo';
+      const change = fileOf('green', { app: 'foo', [key]: 'green' });
+      expect(decide(world, { change, newName: 'green' })).toEqual({
+        do: 'refuse',
+        code: 'NameTaken',
+        message: `${message}: it has another spec.template.spec.containers[main].image`,
+      });
+      const same = { ...change.manifest, spec: world.find('green')?.spec ?? {} };
+      for (const other of [{ kind: 'manifest', manifest: same }, IMAGE.change, { kind: 'none' }] as const)
+        expect(decide(world, { change: other, newName: 'green' })).toMatchObject({
+          code: 'NameTaken',
+          message,
+        });
+      expect(decideRollback(viewUpdate(world.snapshot('foo', 'green')), {})).toMatchObject({
+        code: 'NameTaken',
+      });
+    },
+  );
+
+  it.each<[string, Record<string, string>, Record<string, string>, string]>([
+    ['nobody, without pods', {}, {}, 'NameTaken'],
+    ['this one, by its mark', {}, { [ROLLING_UPDATE.partner]: 'foo' }, 'OtherChange'],
+    ['this one, by the mark of the other', { [ROLLING_UPDATE.partner]: 'bar' }, {}, 'OtherChange'],
+    ['kubectl', {}, { 'kubectl.kubernetes.io/update-source-id': 'foo:uid-1' }, 'OtherChange'],
+  ])(
+    'a file is compared with a next controller that has no record, and belongs to %s',
+    (_, ofOld, ofNext, code) => {
+      const world = new SimulatedControllers();
+      world.controller(
+        'foo',
+        { replicas: 3, selector: { app: 'foo' }, template: IMAGE_TEMPLATE('app:1') },
+        ofOld,
+      );
+      const labels = { app: 'foo', [KEY]: 'bar' };
+      const spec = { replicas: 0, selector: labels };
+      const other = { ...IMAGE_TEMPLATE('app:3', labels) };
+      world.controller('bar', { ...spec, template: other }, ofNext);
+      const asked = { change: fileOf('bar', labels), newName: 'bar' };
+      expect(decide(world, asked)).toMatchObject({
+        code,
+        message: expect.stringMatching(/: it has another spec\.template\.spec\.containers\[main\]\.image$/),
+      });
+      // What the apiserver fills in is no difference, and a selector that is left out is that of the labels.
+      const template = IMAGE_TEMPLATE('app:2', labels);
+      const served = {
+        ...template,
+        spec: { ...template.spec, restartPolicy: 'Always', dnsPolicy: 'ClusterFirst' },
+      };
+      world.edit('bar', (one) => ({ ...one, spec: { ...spec, template: served } }));
+      expect(decide(world, asked)).toEqual({ do: 'attach' });
+      expect(decide(world, { ...asked, change: fileOf('bar', labels, {}) })).toEqual({ do: 'attach' });
+    },
+  );
+
+  it('a file of the same name is compared without the label of the update, whose record is lost', () => {
+    const world = foo();
+    begin(world);
+    run(world, { until: ({ purpose }) => purpose === 'ScaleDown' });
+    for (const { metadata } of world.revisions) world.forget('controllerrevisions', metadata.name);
+    const change = fileOf('foo', { app: 'foo' });
+    expect(decide(world, { change })).toEqual({ do: 'attach' });
+    const { manifest } = change;
+    const template = IMAGE_TEMPLATE('app:3');
+    const other = { ...manifest, spec: { ...manifest.spec, template } };
+    expect(decide(world, { change: { kind: 'manifest', manifest: other } })).toMatchObject({
+      code: 'OtherChange',
+    });
+    // Only the next is left (seed, "Rename").
+    world.forget('replicationcontrollers', 'foo');
+    expect(decide(world, { change })).toEqual({ do: 'attach' });
+    expect(decide(world, { change: { kind: 'manifest', manifest: other } })).toMatchObject({
+      code: 'OtherChange',
+    });
+  });
+
   it('a name that another update has taken is refused', () => {
     const world = foo();
     const decision = decide(world);

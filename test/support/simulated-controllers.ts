@@ -391,7 +391,7 @@ function ownerOf({ metadata }: Stored): OwnerReference | undefined {
 }
 
 /** RFC 7386. */
-function merge(target: unknown, patch: unknown): unknown {
+export function merge(target: unknown, patch: unknown): unknown {
   if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) return patch;
   const result: Record<string, unknown> =
     typeof target === 'object' && target !== null && !Array.isArray(target) ? { ...target } : {};

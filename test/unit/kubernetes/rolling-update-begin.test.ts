@@ -12,8 +12,8 @@ import { BudgetError } from '../../../planners/rolling-update-scale.ts';
 import { plainController } from '../../../planners/rolling-update-definition.ts';
 import type { ControllerManifest } from '../../../planners/rolling-update-record.ts';
 import type { SimulatedControllers } from '../../support/simulated-controllers.ts';
-import { IMAGE_TEMPLATE } from '../../support/simulated-controllers.ts';
-import { KEY, STATE, foo } from '../../support/simulated-update.ts';
+import { IMAGE_TEMPLATE, merge } from '../../support/simulated-controllers.ts';
+import { KEY, STATE, fileOf, foo } from '../../support/simulated-update.ts';
 
 interface Created {
   readonly resource: string;
@@ -46,9 +46,15 @@ function serve(world: SimulatedControllers) {
       if (!dryRun && resource === 'controllerrevisions') store(world, trusted(body));
       return await Promise.resolve({ metadata: { uid: 'made' }, ...body });
     },
-    patch: async (_: ResourcePath, type: string, body: Patched['body'], { dryRun = false } = {}) => {
+    patch: async (
+      { name = '' }: ResourcePath,
+      type: string,
+      body: Patched['body'],
+      { dryRun = false } = {},
+    ) => {
       patched.push({ type, dryRun, body });
-      return await Promise.resolve({ metadata: { managedFields: OWNERS } });
+      const spec = merge(world.find(name)?.spec, body.spec);
+      return await Promise.resolve({ metadata: { managedFields: OWNERS }, spec });
     },
   });
   return { client, created, patched };
@@ -211,5 +217,50 @@ describe('an update without a record', () => {
       BudgetError,
     );
     expect(created).toEqual([]);
+  });
+
+  const byFile = async (world: SimulatedControllers, image: string) => {
+    const { client, created, patched } = serve(world);
+    const file = fileOf('foo-b', { app: 'foo', deployment: 'b' });
+    const template = IMAGE_TEMPLATE(image, { app: 'foo', deployment: 'b' });
+    const manifest = { ...file.manifest, spec: { ...file.manifest.spec, template } };
+    const typed = { change: { ...file, manifest }, newName: 'foo-b', key: KEY };
+    const { decision } = await beginUpdate(client, { ...reference, next: 'foo-b' }, typed, asked);
+    return { decision, created, patched };
+  };
+
+  it('is attached to by the file that it rolls out: what the record that is made of it says is compared', async () => {
+    const { decision, created, patched } = await byFile(begun(), 'app:2');
+    expect(decision).toEqual({ do: 'attach' });
+    expect(created).toMatchObject([{ resource: 'controllerrevisions' }]);
+    expect(patched.every(({ dryRun }) => dryRun)).toBe(true);
+  });
+
+  it('is another one than another file asks for, and gets no record by that', async () => {
+    const { decision, created, patched } = await byFile(begun(), 'app:3');
+    expect(decision).toEqual({
+      do: 'refuse',
+      code: 'OtherChange',
+      message:
+        'an update of foo to foo-b is in progress, and it is another one: it has another spec.template.spec.containers[main].image',
+    });
+    expect(created).toEqual([]);
+    expect(patched).toMatchObject([
+      { dryRun: true, body: { spec: { template: { spec: { containers: [{ image: 'app:3' }] } } } } },
+    ]);
+  });
+
+  it('is compared with what webhooks make of the file', async () => {
+    const world = begun();
+    const { client } = serve(world);
+    const mirrored = IMAGE_TEMPLATE('mirror/app:2', { app: 'foo', deployment: 'b' });
+    world.edit('foo-b', (one) => ({ ...one, spec: { ...one.spec, template: mirrored } }));
+    const admitted = Object.assign(client, {
+      patch: async () =>
+        await Promise.resolve({ spec: { ...world.find('foo-b')?.spec, template: mirrored } }),
+    });
+    const typed = { change: fileOf('foo-b', { app: 'foo', deployment: 'b' }), newName: 'foo-b', key: KEY };
+    const { decision } = await beginUpdate(admitted, { ...reference, next: 'foo-b' }, typed, asked);
+    expect(decision).toEqual({ do: 'attach' });
   });
 });
