@@ -16,6 +16,7 @@ import { MOST_REPLICAS, isReplicas } from '../planners/replication-controller.ts
 import { isMoreThanAll } from '../planners/rolling-update-scale.ts';
 import { controllerOfFile } from '../planners/rolling-update-definition.ts';
 import { ROLLING_UPDATE } from '../planners/names.ts';
+import type { JsonObject } from '../planners/objects.ts';
 import type { ControllerManifest, UpdateRecord } from '../planners/rolling-update-record.ts';
 import { DEFAULT_STATE } from '../planners/rolling-update-record.ts';
 import type { StartRequest, WantedChange } from '../planners/rolling-update-start.ts';
@@ -144,11 +145,15 @@ async function readManifest(file: string, namespace: string, io: Io): Promise<Co
   ) {
     throw usage(`${file} must hold one ReplicationController (apiVersion: v1) and nothing else`);
   }
-  const { metadata, spec } = value;
-  if (!isObject(metadata) || typeof metadata['name'] !== 'string' || !isObject(spec)) {
-    throw usage(`${file}: the ReplicationController needs metadata.name and spec`);
+  const [metadata, spec] = [withoutNulls(value['metadata']), withoutNulls(value['spec'])];
+  if (typeof metadata['name'] !== 'string' || !isObject(spec['template'])) {
+    throw usage(`${file}: the ReplicationController needs metadata.name and spec.template`);
   }
-  const replicas = spec['replicas'] ?? undefined;
+  for (const field of ['labels', 'annotations']) {
+    if (metadata[field] !== undefined && !isObject(metadata[field]))
+      throw usage(`${file}: metadata.${field} must be a mapping of names to values`);
+  }
+  const { replicas } = spec;
   if (replicas !== undefined && !isReplicas(replicas)) {
     throw usage(
       `${file}: spec.replicas must be a whole number from 0 to ${String(MOST_REPLICAS)}, without quotes`,
@@ -158,7 +163,15 @@ async function readManifest(file: string, namespace: string, io: Io): Promise<Co
   if (written !== namespace) {
     throw usage(`${file} is of namespace ${written}: choose it with -n`);
   }
-  return controllerOfFile(trusted<ControllerManifest>({ ...value, metadata: { ...metadata, namespace } }));
+  return controllerOfFile(
+    trusted<ControllerManifest>({ ...value, metadata: { ...metadata, namespace }, spec }),
+  );
+}
+
+/** As the apiserver takes it, to which a field that is left empty is one that is absent. */
+function withoutNulls(fields: unknown): JsonObject {
+  if (!isObject(fields)) return {};
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
 }
 
 function readSettings({

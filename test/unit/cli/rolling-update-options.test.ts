@@ -112,7 +112,51 @@ describe('the number of replicas in the file', () => {
 
   it('none at all leaves the size as it is', async () => {
     expect(await read('null')).toMatchObject({
-      start: { change: { manifest: { spec: { replicas: null } } } },
+      start: { change: { manifest: { spec: { template: {} } } } },
+    });
+    expect(await read('null')).not.toHaveProperty('start.change.manifest.spec.replicas');
+  });
+});
+
+describe('what the file leaves empty', () => {
+  const stdin = process.stdin;
+  afterEach(() => {
+    Object.defineProperty(process, 'stdin', { value: stdin, configurable: true });
+  });
+
+  const read = async (metadata: string, spec = '{template: {}}') => {
+    const text = `apiVersion: v1\nkind: ReplicationController\nmetadata: ${metadata}\nspec: ${spec}\n`;
+    Object.defineProperty(process, 'stdin', { value: Readable.from([text]), configurable: true });
+    const options = { filename: '-', pollInterval: 1_000 };
+    const call = { operands: ['foo'], options, io: { interrupted: new AbortController().signal } };
+    return await readRequest(trusted<Call<RollingUpdateOptions>>(call), 'default');
+  };
+
+  it.each(['annotations: ', 'annotations: null', 'labels: ', 'labels: ~, annotations: ', 'namespace: '])(
+    '%s is absent, as for the apiserver',
+    async (field) => {
+      const { start } = await read(`{name: foo, ${field}}`);
+      expect(start.change).toMatchObject({
+        manifest: { metadata: { name: 'foo', namespace: 'default' }, spec: { template: {} } },
+      });
+    },
+  );
+
+  it.each(['{template: }', '{replicas: 3}', '{template: [a]}', '{template: app}', ''])(
+    'spec %s says no pod',
+    async (spec) => {
+      await expect(read('{name: foo}', spec)).rejects.toMatchObject({
+        message: '-: the ReplicationController needs metadata.name and spec.template',
+        exitCode: 2,
+      });
+    },
+  );
+
+  it.each(['labels: 5', 'labels: [a]', 'annotations: app'])('%s is a mistake of usage', async (field) => {
+    const [name = ''] = field.split(':');
+    await expect(read(`{name: foo, ${field}}`)).rejects.toMatchObject({
+      message: `-: metadata.${name} must be a mapping of names to values`,
+      exitCode: 2,
     });
   });
 });
