@@ -20,8 +20,7 @@ import {
 } from '../planners/rolling-update-template.ts';
 import type { ControllerProgress, UpdateEnding, UpdateProgress } from '../planners/rolling-update-steps.ts';
 import type { UpdateView } from '../planners/rolling-update-view.ts';
-import { podCount } from '../planners/rolling-update-view.ts';
-import { describeAbandoned, isMadeSince, leftPods } from '../planners/rolling-update-abandoned.ts';
+import { describeAbandoned, isMadeSince, leftPods, ownPods } from '../planners/rolling-update-abandoned.ts';
 import type { Wish } from '../planners/workload.ts';
 import type { GitState } from './git-state.ts';
 import { describeWish } from './workload-state.ts';
@@ -262,7 +261,7 @@ export function podsWithoutController({ view }: RollingUpdatePlan): string | und
   const elsewhere = describeFreed(view) ?? describeAbandoned(view) ?? describeLost(view);
   if (record === undefined || nextController !== undefined) return elsewhere;
   const isRename = record.state.phase === 'Renaming' && old === undefined;
-  const count = isRename ? podCount(view, record) : leftPods(view).length;
+  const count = (isRename ? ownPods(view.pods, record) : leftPods(view)).length;
   if (count === 0) return elsewhere;
   const [pods, them] = count === 1 ? ['pod has', 'it'] : ['pods have', 'them'];
   const [were, again] =

@@ -46,13 +46,48 @@ export function leftPods(view: UpdateView): readonly Pod[] {
   return [...pods.filter(isNext), ...abandonedPods(view)];
 }
 
+/** Pods that are there for what a record rolls out, but for those of a controller that is none of the update's. */
+export function ownPods(pods: readonly Pod[], record: UpdateRecord): readonly Pod[] {
+  return comingPods(pods, record).filter((pod) => !isOfOther(pod, record));
+}
+
 /**
- * Both were deleted with their pods in the middle of an update, or what was renamed while its pods were awaited: it has nothing to roll any more, and makes nothing again. A controller that
+ * Who controls all pods that a rename has left without a controller, as `ReplicaSet web`: somebody has moved them there, or was quicker than
+ * it. A reference to a controller of the update, which is gone, the garbage collector is about to take off.
+ */
+export function takenBy({
+  old,
+  nextController,
+  record,
+  pods,
+}: Pick<UpdateView, 'old' | 'nextController' | 'record' | 'pods'>): string | undefined {
+  if (record === undefined || old !== undefined || nextController !== undefined) return undefined;
+  const coming = comingPods(pods, record);
+  if (coming.length === 0 || !coming.every((pod) => isOfOther(pod, record))) return undefined;
+  const owners = coming.flatMap((pod) => controllerOf(pod) ?? []);
+  return [...new Set(owners.map(({ kind, name }) => `${kind} ${name}`))].join(', ');
+}
+
+function comingPods(pods: readonly Pod[], { controller }: UpdateRecord): readonly Pod[] {
+  const coming = { matchLabels: controller.spec.selector ?? {} };
+  return pods.filter((pod) => isActive(pod) && matchesSelector(coming, pod.metadata.labels));
+}
+
+function isOfOther(pod: Pod, { from, next }: UpdateRecord): boolean {
+  const owner = controllerOf(pod);
+  return (
+    owner !== undefined && (owner.kind !== 'ReplicationController' || ![from, next].includes(owner.name))
+  );
+}
+
+/**
+ * Both were deleted with their pods, or another controller has them, in the middle of an update, or what was renamed while its pods were awaited: it has nothing to roll any more, and makes nothing again. A controller that
  * somebody has made of the name since is none of its business.
  */
 export function isNothingLeft(view: UpdateView): boolean {
   const { old, nextController, record, isRenamed } = view;
-  const isGap = record?.state.phase === 'Renaming' && record.state.renamed !== true;
+  const isTaken = takenBy(view) !== undefined;
+  const isGap = record?.state.phase === 'Renaming' && record.state.renamed !== true && !isTaken;
   if (record === undefined || isGap || nextController !== undefined || isRenamed) return false;
   if (old !== undefined && !isMadeSince(old, record)) return false;
   // Whoever makes another in place of what was renamed wants that with its pods, which it may not have adopted yet.
@@ -74,17 +109,21 @@ export function isMadeSince(
 }
 
 /** What giving up an update means of which nothing is left. */
-export function describeNothingLeft({
-  name,
-  old,
-  record,
-}: Pick<UpdateView, 'name' | 'old' | 'record'>): string {
+export function describeNothingLeft(view: UpdateView): string {
+  const { name, old, record } = view;
+  const taken = takenBy(view);
+  if (taken !== undefined) return `the update of ${name} is given up: ${describeTaken(taken)}`;
   const since = old === undefined ? '' : `, and ${name} was made anew since: it stays as it is`;
   const gone =
     old !== undefined && record?.state.renamed === true
       ? `${name}, as it was rolled out, was deleted`
       : 'both controllers were deleted with their pods';
   return `the update of ${name} is given up: ${gone}${since}`;
+}
+
+/** `its pods are controlled by ReplicaSet web now` */
+export function describeTaken(taken: string): string {
+  return `its pods are controlled by ${taken} now`;
 }
 
 /** What pods that may have been abandoned are looked for by. */

@@ -278,7 +278,7 @@ function adopted(
 }
 
 /** How many pods are there for what a record rolls out, whoever controls them. */
-export function podCount({ pods }: Pick<UpdateView, 'pods'>, { controller }: UpdateRecord): number {
+function podCount({ pods }: Pick<UpdateView, 'pods'>, { controller }: UpdateRecord): number {
   const selector = { matchLabels: controller.spec.selector ?? {} };
   return pods.filter((pod) => isActive(pod) && matchesSelector(selector, pod.metadata.labels)).length;
 }

@@ -11,17 +11,25 @@
  * | gone | there | any | it is called so: finish; else rename, also when it is being deleted: the record is written again before it is let go |
  * | gone | gone | `Renaming` | create the old name again |
  * | gone | gone | `Rolling`, and pods without a controller | the same, for those pods |
+ * | gone | gone | any, and all pods are of another controller | refuse: somebody has moved them |
  *
  * In a namespace that is being deleted nothing of this can be done: a next controller that is held for a rename is let go.
  */
 
-import { isActive } from './availability.ts';
 import { controllerOf } from './controller-ref.ts';
 import { ANNOTATION } from './names.ts';
 import type { JsonObject } from './objects.ts';
 import type { ReplicationController } from './replication-controller.ts';
 import { partnerOf, sizeOf, strippedMarks } from './replication-controller.ts';
-import { ABANDONED, describeNothingLeft, isNothingLeft, leftPods } from './rolling-update-abandoned.ts';
+import {
+  ABANDONED,
+  describeNothingLeft,
+  describeTaken,
+  isNothingLeft,
+  leftPods,
+  ownPods,
+  takenBy,
+} from './rolling-update-abandoned.ts';
 import { finalManifest, nextManifest, selectsAsReplaced, selectsSame } from './rolling-update-definition.ts';
 import { closeEarlier, finish } from './rolling-update-finish.ts';
 import { handOver, hold, releaseInEnding, uncounted, waitUntilGone } from './rolling-update-handover.ts';
@@ -38,9 +46,8 @@ import { putSelectorBack } from './rolling-update-selector.ts';
 import type { UpdatePhase, UpdateProgress, UpdateStep } from './rolling-update-steps.ts';
 import { paused, annotate, patch, refuse, remove, setState, wait, write } from './rolling-update-steps.ts';
 import type { RollingUpdateSnapshot, UpdateView } from './rolling-update-view.ts';
-import { describeProgress, podCount, replacedBy, viewUpdate } from './rolling-update-view.ts';
+import { describeProgress, replacedBy, viewUpdate } from './rolling-update-view.ts';
 import { awaitEdited, deleteEdited, isEdited, patchTowards, putBack } from './rolling-update-template.ts';
-import { matchesSelector } from './selector.ts';
 import { trusted } from './values.ts';
 import { recordStep } from './rolling-update-recording.ts';
 import { roll } from './rolling-update-roll.ts';
@@ -317,16 +324,14 @@ function withNeither(view: UpdateView, now: number): Decision {
     return ['Finished', { do: 'done', outcome: 'Aborted', message }];
   }
   if (record === undefined || isNothingLeft(view)) {
+    const taken = takenBy(view);
+    const rest = taken === undefined ? '' : `: ${describeTaken(taken)}`;
     return [
       record === undefined ? 'Initialising' : 'Rolling',
-      refuse('NotFound', `there is no ReplicationController ${name}, nor one that is to replace it`),
+      refuse('NotFound', `there is no ReplicationController ${name}, nor one that is to replace it${rest}`),
     ];
   }
-  const selector = { matchLabels: record.controller.spec.selector ?? {} };
-  const bound = pods.filter(
-    (pod) =>
-      isActive(pod) && controllerOf(pod) !== undefined && matchesSelector(selector, pod.metadata.labels),
-  );
+  const bound = ownPods(pods, record).filter((pod) => controllerOf(pod) !== undefined);
   if (bound.length > 0) {
     const names = bound.map(({ metadata }) => metadata.name);
     return ['Renaming', wait('PodsBound', `pods still belong to ${record.next}, which is gone`, names, true)];
@@ -339,7 +344,7 @@ function withNeither(view: UpdateView, now: number): Decision {
       name: record.to,
       body: trusted<JsonObject>(finalManifest(record, state.desired)),
       purpose: 'Create',
-      message: `create ${record.to} as ${record.next} was, for its ${String(podCount(view, record))} pods`,
+      message: `create ${record.to} as ${record.next} was, for its ${String(ownPods(pods, record).length)} pods`,
     }),
   ];
 }

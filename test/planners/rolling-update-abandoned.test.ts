@@ -467,3 +467,69 @@ describe('both controllers are deleted in the middle', () => {
     expect(judgeUpdate(plan())).toMatchObject({ outcome: expect.not.stringMatching('rolledBack') });
   });
 });
+
+describe('pods that a rename has left are adopted by another controller', () => {
+  /** Up to the moment in which `foo` is about to be created. */
+  function inGap() {
+    const world = foo();
+    const next = begin(world);
+    run(world, { until: isPurpose('Create') });
+    return { world, next };
+  }
+
+  const web = (world: SimulatedControllers, replicas: number) => {
+    const selector = { app: 'foo' };
+    world.controller('web', { replicas, selector, template: IMAGE_TEMPLATE('app:1', selector) });
+    world.observe();
+  };
+
+  it('all of them: it is told whose they are, and can be given up; foo is not made beside them', () => {
+    const { world } = inGap();
+    web(world, 3);
+    world.settle();
+    const { plan, verdict, sentence, next: command } = said(world);
+    expect(plan.step).toMatchObject({ do: 'refuse', code: 'NotFound' });
+    expect([verdict, sentence]).toEqual([
+      'NotFound',
+      'there is no ReplicationController foo, nor one that is to replace it: its pods are controlled by ReplicationController web now',
+    ]);
+    expect(command).toContain('give it up: fairlead rollout abort rc/foo -n default');
+    const decision = decideRollback(viewUpdate(world.snapshot('foo')), { verb: 'abort' });
+    if (decision.do !== 'turn') throw new Error(JSON.stringify(decision));
+    expect(decision.write.message).toBe(
+      'the update of foo is given up: its pods are controlled by ReplicationController web now',
+    );
+    world.apply(decision.write);
+    expect(world.controllers.map(({ metadata }) => metadata.name)).toEqual(['web']);
+    expect(run(world).outcome).toBe('Aborted');
+  });
+
+  it('some of them: foo is made for the others', () => {
+    const { world } = inGap();
+    const [one] = world.activePods;
+    web(world, 1);
+    const owner = {
+      apiVersion: 'v1',
+      kind: 'ReplicationController',
+      name: 'web',
+      uid: world.find('web')?.metadata.uid ?? '',
+      controller: true,
+    };
+    world.apply({
+      verb: 'patch',
+      resource: 'pods',
+      name: one?.metadata.name ?? '',
+      uid: one?.metadata.uid ?? '',
+      resourceVersion: one?.metadata.resourceVersion ?? '',
+      body: { metadata: { ownerReferences: [owner] } },
+      purpose: 'LabelPod',
+      message: '',
+    });
+    const { plan, sentence } = said(world);
+    expect(plan.step).toMatchObject({
+      do: 'write',
+      write: { purpose: 'Create', name: 'foo', message: expect.stringContaining('for its 2 pods') },
+    });
+    expect(sentence).toMatch(/^2 pods have no controller: /);
+  });
+});
