@@ -13,12 +13,18 @@ import type { JsonObject, KubernetesObject, Pod } from '../planners/objects.ts';
 import type { ReplicationController } from '../planners/replication-controller.ts';
 import { sizeOf } from '../planners/replication-controller.ts';
 import { isNothingLeft } from '../planners/rolling-update-abandoned.ts';
-import { makesSamePods, ownLabel, plainController } from '../planners/rolling-update-definition.ts';
+import {
+  labelValue,
+  makesSamePods,
+  ownLabel,
+  plainController,
+} from '../planners/rolling-update-definition.ts';
 import { BudgetError, budgetOf } from '../planners/rolling-update-scale.ts';
 import { matchesSelector } from '../planners/selector.ts';
 import { decideStart } from '../planners/rolling-update-start.ts';
 import type { StartRequest } from '../planners/rolling-update-start.ts';
 import { isAheadOfPods, isMadeOf } from '../planners/rolling-update-template.ts';
+import { ownField } from '../planners/values.ts';
 import type { UpdateView } from '../planners/rolling-update-view.ts';
 import { replacedBy, viewUpdate } from '../planners/rolling-update-view.ts';
 import { collisions } from './collisions.ts';
@@ -120,11 +126,11 @@ function withSelector(body: JsonObject, { spec: { selector = {} } }: Replication
  */
 function withLabel(body: JsonObject, live: ReplicationController): JsonObject {
   const key = keyOf(live);
-  const value = key === undefined ? undefined : live.spec.selector?.[key];
+  const value = key === undefined ? undefined : labelValue(live.spec.selector, key);
   const spec = asRecord(body['spec']);
   const template = asRecord(spec['template']);
   const metadata = asRecord(template['metadata']);
-  if (key === undefined || value === undefined || asRecord(metadata['labels'])[key] !== undefined)
+  if (key === undefined || value === undefined || ownField(asRecord(metadata['labels']), key) !== undefined)
     return body;
   const labels = { ...asRecord(metadata['labels']), [key]: value };
   return {
@@ -143,7 +149,7 @@ function keyOf(live: ReplicationController): string | undefined {
   // kubectl's key is a plain word: somebody may have a label of this name for something else.
   const isOfUpdate = (key: string) => ownLabel(live, key) === undefined;
   return [own, ROLLING_UPDATE.deployment, SHIPPED_ROLLING_UPDATE.deployment].find(
-    (key) => key !== undefined && spec.selector?.[key] !== undefined && isOfUpdate(key),
+    (key) => key !== undefined && labelValue(spec.selector, key) !== undefined && isOfUpdate(key),
   );
 }
 

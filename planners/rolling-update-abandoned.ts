@@ -7,6 +7,7 @@ import { isActive } from './availability.ts';
 import { controllerOf } from './controller-ref.ts';
 import type { Pod } from './objects.ts';
 import type { ReplicationController } from './replication-controller.ts';
+import { labelValue } from './rolling-update-definition.ts';
 import type { ReplacedController, UpdateRecord } from './rolling-update-record.ts';
 import type { UpdateStep } from './rolling-update-steps.ts';
 import { wait } from './rolling-update-steps.ts';
@@ -164,7 +165,7 @@ function wasOf({ replaced, key, from }: Replacing, { metadata }: Pod): boolean {
   if (matchesSelector({ matchLabels: replaced.selector }, labels)) return true;
   // Made before the template had the label.
   return (
-    labels?.[key] === undefined &&
+    labelValue(labels, key) === undefined &&
     generateName === `${from}-` &&
     matchesSelector({ matchLabels: unlabelled({ replaced, key }) }, labels)
   );

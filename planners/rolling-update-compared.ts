@@ -5,6 +5,7 @@ import type { ReplicationControllerSpec } from './replication-controller.ts';
 import {
   isHashValue,
   labelKeyOf,
+  labelValue,
   labelled,
   relabelled,
   selectorOf,
@@ -38,7 +39,7 @@ export function isRecorded(manifest: ControllerManifest, record: UpdateRecord, k
 
 /** The label's value that the next controller's had to differ from; a controller of its own has none (K3). */
 function takenOf({ key, hash, controller, replaced }: UpdateRecord): string | undefined {
-  return controller.spec.selector?.[key] === hash ? replaced?.selector[key] : undefined;
+  return labelValue(controller.spec.selector, key) === hash ? labelValue(replaced?.selector, key) : undefined;
 }
 
 /**
@@ -54,9 +55,9 @@ export function asRolledOut(
   const selector = selectorOf(manifest.spec);
   const whole = { ...manifest, spec: { ...manifest.spec, selector } };
   const label = labelKeyOf(rolled.spec, rolled.metadata.annotations?.[ANNOTATION.deploymentLabelKey] ?? key);
-  const own = label === undefined ? undefined : selector[label];
+  const own = label === undefined ? undefined : labelValue(selector, label);
   if (label === undefined || (own !== undefined && !isHashValue(own))) return whole;
-  return relabelled(whole, label, rolled.spec.selector?.[label]);
+  return relabelled(whole, label, labelValue(rolled.spec.selector, label));
 }
 
 /** Paths of the fields that make other pods; none where the pods are the same, whatever the apiserver has filled in. */

@@ -23,6 +23,7 @@ import type {
   ReplacedController,
   UpdateRecord,
 } from './rolling-update-record.ts';
+import { ownField } from './values.ts';
 
 /** Characters of a label's value. */
 const LABEL_VALUE = 63;
@@ -117,10 +118,18 @@ function originalHash(controller: ReplicationController, key: string): string {
 /** End of the label's value of a controller that was there before the first update. */
 export const ORIGINAL = '-orig';
 
+/** Value of a label, whose key is from outside: `constructor` is one like any other. */
+export function labelValue(
+  labels: Readonly<Record<string, string>> | undefined,
+  key: string,
+): string | undefined {
+  return labels && ownField(labels, key);
+}
+
 /** The value of the label that the controller of before has, or gets. */
 export function labelOfOld(old: ReplicationController, key: string): string {
   const { selector, template } = old.spec;
-  return selector?.[key] ?? template?.metadata?.labels?.[key] ?? originalHash(old, key);
+  return labelValue(selector, key) ?? labelValue(template?.metadata?.labels, key) ?? originalHash(old, key);
 }
 
 /** Values that updates write: those of Fairlead, and of kubectl, whose hashes are shorter. */
@@ -141,7 +150,7 @@ export function ownLabel(
 ): string | undefined {
   if (metadata.annotations?.[ANNOTATION.deploymentLabelKey] === key) return undefined;
   return [spec.selector, spec.template?.metadata?.labels, metadata.labels]
-    .map((labels) => labels?.[key])
+    .map((labels) => labelValue(labels, key))
     .find((value) => value !== undefined && !isHashValue(value));
 }
 
@@ -151,7 +160,7 @@ export function describeReplaced(
   old: ReplicationController,
 ): ReplacedController {
   const { selector = {}, template } = old.spec;
-  const isLabelled = controller.spec.selector?.[key] !== undefined;
+  const isLabelled = labelValue(controller.spec.selector, key) !== undefined;
   const containers = template?.spec.containers ?? [];
   return {
     selector: isLabelled ? { ...selector, [key]: labelOfOld(old, key) } : selector,
@@ -315,7 +324,7 @@ export function selectsSame(a: ReplicationControllerSpec, b: ReplicationControll
 /** Key of the label by which the next controller's pods are told apart, so that the old one gets it too; undefined where it has none. */
 export function labelKeyOf(next: ReplicationControllerSpec, key: string | undefined): string | undefined {
   const keys = [key, ROLLING_UPDATE.deployment, SHIPPED_ROLLING_UPDATE.deployment];
-  return keys.find((one) => one !== undefined && next.selector?.[one] !== undefined);
+  return keys.find((one) => one !== undefined && labelValue(next.selector, one) !== undefined);
 }
 
 /** The same as the next controller itself tells it, whose record is gone: a key that was asked for is in an annotation. */
@@ -336,9 +345,10 @@ export function selectsApart(
   const label = labelKeyOf(next, key);
   const { selector = {} } = old.spec;
   const labels = label === undefined ? selector : { ...selector, [label]: labelOfOld(old, label) };
-  return Object.entries(next.selector ?? {}).some(
-    ([one, value]) => labels[one] !== undefined && labels[one] !== value,
-  );
+  return Object.entries(next.selector ?? {}).some(([one, value]) => {
+    const other = labelValue(labels, one);
+    return other !== undefined && other !== value;
+  });
 }
 
 /**

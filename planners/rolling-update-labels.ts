@@ -8,7 +8,7 @@ import { controllerOf } from './controller-ref.ts';
 import { isMadeSince } from './rolling-update-abandoned.ts';
 import type { ReplicationController } from './replication-controller.ts';
 import { podsOf } from './replication-controller.ts';
-import { isHashValue, labelKeyOf, labelOfOld } from './rolling-update-definition.ts';
+import { isHashValue, labelKeyOf, labelOfOld, labelValue } from './rolling-update-definition.ts';
 import type { UpdateStep } from './rolling-update-steps.ts';
 import { patch, remove, wait } from './rolling-update-steps.ts';
 import type { UpdateView } from './rolling-update-view.ts';
@@ -28,14 +28,17 @@ export function labelStep(
   if (key === undefined) return undefined;
   const { selector = {}, template } = old.spec;
   const value = valueFor(view, old, key);
-  if (template?.metadata?.labels?.[key] !== value) {
+  if (labelValue(template?.metadata?.labels, key) !== value) {
     const change = { spec: { template: { metadata: { labels: { [key]: value } } } } };
     const message = `label the template of ${name}: its pods must not be taken for those of ${next.metadata.name}`;
     return patch('replicationcontrollers', old, change, 'LabelTemplate', message);
   }
   // A pause holds whatever takes pods away.
-  if (selector[key] === value) return view.paused === undefined ? strayStep(view, old, key) : undefined;
-  const bare = podsOf(old, view.pods).find((pod) => isActive(pod) && pod.metadata.labels?.[key] !== value);
+  if (labelValue(selector, key) === value)
+    return view.paused === undefined ? strayStep(view, old, key) : undefined;
+  const bare = podsOf(old, view.pods).find(
+    (pod) => isActive(pod) && labelValue(pod.metadata.labels, key) !== value,
+  );
   if (bare !== undefined) {
     const change = { metadata: { labels: { [key]: value } } };
     return patch('pods', bare, change, 'LabelPod', `label pod ${bare.metadata.name} of ${name}`);
@@ -50,7 +53,8 @@ export function labelStep(
   // Where its pod cache lags, it would take pods for unlabelled, let them go and make as many again.
   const labelled = podsOf(old, view.pods).filter(
     (pod) =>
-      isActive(pod) && matchesSelector({ matchLabels: template.metadata?.labels ?? {} }, pod.metadata.labels),
+      isActive(pod) &&
+      matchesSelector({ matchLabels: template?.metadata?.labels ?? {} }, pod.metadata.labels),
   );
   if ((old.status?.fullyLabeledReplicas ?? 0) < labelled.length) {
     return wait(
@@ -73,8 +77,9 @@ export function labelStep(
  * is another controller, with a value of its own.
  */
 function valueFor({ record }: UpdateView, old: ReplicationController, key: string): string {
-  const recorded = record?.replaced?.selector[key];
-  const isOwn = old.spec.selector?.[key] !== undefined || record === undefined || isMadeSince(old, record);
+  const recorded = labelValue(record?.replaced?.selector, key);
+  const isOwn =
+    labelValue(old.spec.selector, key) !== undefined || record === undefined || isMadeSince(old, record);
   return !isOwn && recorded !== undefined && isHashValue(recorded) ? recorded : labelOfOld(old, key);
 }
 
@@ -87,7 +92,7 @@ function strayStep(view: UpdateView, old: ReplicationController, key: string): U
       isActive(pod) &&
       controllerOf(pod) === undefined &&
       pod.metadata.generateName === `${name}-` &&
-      pod.metadata.labels?.[key] === undefined &&
+      labelValue(pod.metadata.labels, key) === undefined &&
       matchesSelector({ matchLabels: before }, pod.metadata.labels),
   );
   if (stray === undefined) return undefined;

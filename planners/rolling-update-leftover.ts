@@ -5,7 +5,7 @@
 
 import type { ReplicationController } from './replication-controller.ts';
 import { partnerOf, sizeOf } from './replication-controller.ts';
-import { isHashValue, selectsSame } from './rolling-update-definition.ts';
+import { isHashValue, labelValue, selectsSame } from './rolling-update-definition.ts';
 import type { UpdateRecord } from './rolling-update-record.ts';
 import { isActiveRecord } from './rolling-update-record.ts';
 
@@ -27,7 +27,7 @@ export function isOwnNext(
   const named = controllers.find(({ metadata }) => metadata.name === partner);
   const isNamedBack = named !== undefined && partnerOf(named) === record.next;
   // A selector without the label may be that of anybody.
-  const isLabelled = isHashValue(next.spec.selector?.[record.key] ?? '');
+  const isLabelled = isHashValue(labelValue(next.spec.selector, record.key) ?? '');
   return !isClaimed && !isNamedBack && (isLabelled || named === undefined);
 }
 

@@ -9,7 +9,7 @@ import { ANNOTATION, ROLLING_UPDATE, SHIPPED_ROLLING_UPDATE } from './names.ts';
 import type { Pod } from './objects.ts';
 import type { ReplicationController } from './replication-controller.ts';
 import { isPartlyReplaced, partnerOf, podsOf, sizeOf } from './replication-controller.ts';
-import { ORIGINAL, isHashValue, selectsSame } from './rolling-update-definition.ts';
+import { ORIGINAL, isHashValue, labelValue, selectsSame } from './rolling-update-definition.ts';
 import type { UpdateRecord } from './rolling-update-record.ts';
 import type { UpdateView } from './rolling-update-view.ts';
 import { matchesSelector } from './selector.ts';
@@ -44,11 +44,11 @@ export function lostPods({ old, nextController, record, pods }: Halves): readonl
     const known = [
       value,
       ...[nextController?.spec.selector, record?.controller.spec.selector, record?.replaced?.selector].map(
-        (selector) => selector?.[key],
+        (selector) => labelValue(selector, key),
       ),
     ];
     return pods.filter((pod) => {
-      const own = pod.metadata.labels?.[key];
+      const own = labelValue(pod.metadata.labels, key);
       return (
         own !== undefined &&
         isHashValue(own) &&

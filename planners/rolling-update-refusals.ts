@@ -2,7 +2,7 @@
 
 import type { ReplicationController } from './replication-controller.ts';
 import { desiredOf, isPartlyReplaced, partnerOf, sizeOf } from './replication-controller.ts';
-import { isHashValue } from './rolling-update-definition.ts';
+import { isHashValue, labelValue } from './rolling-update-definition.ts';
 import { describeLeftover, leftBy } from './rolling-update-leftover.ts';
 import { livePartnerOf, otherHalf, siblingKey } from './rolling-update-roles.ts';
 import type { UpdateView } from './rolling-update-view.ts';
@@ -69,7 +69,11 @@ export function stranger(view: UpdateView): Refused | undefined {
 function isMadeBeside(old: ReplicationController, next: ReplicationController): boolean {
   const key = siblingKey(old, next);
   if (key === undefined) return false;
-  return desiredOf(next) !== undefined || sizeOf(next) === 0 || isHashValue(next.spec.selector?.[key] ?? '');
+  return (
+    desiredOf(next) !== undefined ||
+    sizeOf(next) === 0 ||
+    isHashValue(labelValue(next.spec.selector, key) ?? '')
+  );
 }
 
 export function nameTaken(name: string, next: string): Refused {

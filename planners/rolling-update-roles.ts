@@ -6,7 +6,7 @@
 import { ANNOTATION, ROLLING_UPDATE, SHIPPED_ROLLING_UPDATE } from './names.ts';
 import type { ReplicationController } from './replication-controller.ts';
 import { desiredOf, isMarkedOld, isPartlyReplaced, partnerOf, sourceOf } from './replication-controller.ts';
-import { ORIGINAL, selectsSame } from './rolling-update-definition.ts';
+import { ORIGINAL, labelValue, selectsSame } from './rolling-update-definition.ts';
 import { hashInName } from './rolling-update-record.ts';
 
 /** The other half of the update that this one is part of, among those that are there; undefined too where it could be several. */
@@ -72,13 +72,17 @@ export function isTurned({ metadata }: ReplicationController): boolean {
 export function siblingKey(one: ReplicationController, other: ReplicationController): string | undefined {
   const keys = [one, other].map(({ metadata }) => metadata.annotations?.[ANNOTATION.deploymentLabelKey]);
   return [...keys, ROLLING_UPDATE.deployment, SHIPPED_ROLLING_UPDATE.deployment].find((key) => {
-    if (key === undefined || one.spec.selector?.[key] === other.spec.selector?.[key]) return false;
+    if (key === undefined || valueIn(one, key) === valueIn(other, key)) return false;
     const [a, b] = [one, other].map(({ spec: { selector = {} } }) => {
       const { [key]: _, ...rest } = selector;
       return rest;
     });
     return Object.keys(a ?? {}).length > 0 && selectsSame({ selector: a ?? {} }, { selector: b ?? {} });
   });
+}
+
+function valueIn({ spec }: ReplicationController, key: string): string | undefined {
+  return labelValue(spec.selector, key);
 }
 
 /**
@@ -90,8 +94,8 @@ export function isReplacedBy(one: ReplicationController, other: ReplicationContr
   const signs: readonly ((a: ReplicationController, b: ReplicationController) => boolean)[] = [
     isMarkedOld,
     (_, b) => b.metadata.annotations?.[SHIPPED_ROLLING_UPDATE.sourceId] !== undefined,
-    (a) => key !== undefined && a.spec.selector?.[key]?.endsWith(ORIGINAL) === true,
-    (a) => key !== undefined && a.spec.selector?.[key] === undefined,
+    (a) => key !== undefined && valueIn(a, key)?.endsWith(ORIGINAL) === true,
+    (a) => key !== undefined && valueIn(a, key) === undefined,
     (a, b) => isNamedAfter(b.metadata.name, a.metadata.name),
     (a, b) => (desiredOf(a) ?? 0) === 0 && (desiredOf(b) ?? 0) > 0,
     (a, b) => desiredOf(a) === 0 && desiredOf(b) === undefined,

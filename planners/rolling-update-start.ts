@@ -10,6 +10,7 @@ import {
   describeReplaced,
   inheritance,
   labelOfOld,
+  labelValue,
   labelled,
   ownKeyOf,
   ownLabel,
@@ -303,7 +304,9 @@ function beginWithManifest(
   // K3: a controller of its own tells its pods apart by its own labels.
   if (!selectsApart(wanted.spec, old, key)) {
     const [own, other] = [wanted.spec.selector, old.spec.selector].map(formatSelector);
-    const both = Object.keys(wanted.spec.selector ?? {}).filter((one) => one in (old.spec.selector ?? {}));
+    const both = Object.keys(wanted.spec.selector ?? {}).filter(
+      (one) => labelValue(old.spec.selector, one) !== undefined,
+    );
     const differ =
       both.length === 0
         ? `no key in common with that of ${name} (${other ?? ''})`

@@ -9,7 +9,13 @@ import { ANNOTATION } from './names.ts';
 import type { JsonObject, Pod, PodTemplate } from './objects.ts';
 import type { ReplicationController } from './replication-controller.ts';
 import { byTemplateEditors, isMadeByUpdate, podsOf, templateEditors } from './replication-controller.ts';
-import { isHashValue, plainController, proven, selectsSame } from './rolling-update-definition.ts';
+import {
+  isHashValue,
+  labelValue,
+  plainController,
+  proven,
+  selectsSame,
+} from './rolling-update-definition.ts';
 import type { UpdateRecord } from './rolling-update-record.ts';
 import type { UpdateStep } from './rolling-update-steps.ts';
 import { patch, remove, wait } from './rolling-update-steps.ts';
@@ -90,7 +96,7 @@ function templateBefore(
   if (replaced === undefined || !selectsSame(one.spec, replaced)) return undefined;
   const before = replaced.template;
   // Its label came when the update had begun.
-  const label = one.spec.template?.metadata?.labels?.[key];
+  const label = labelValue(one.spec.template?.metadata?.labels, key);
   if (before === undefined || label === undefined) return before;
   const { labels } = before.metadata ?? {};
   return { ...before, metadata: { ...before.metadata, labels: { ...labels, [key]: label } } };

@@ -40,6 +40,8 @@ describe('what a request means', () => {
     ['a key of the template', 'tier', { tier: 'web' }, {}, { do: 'refuse', code: 'KeyTaken' }],
     ['a short hash that is somebody’s', 'tier', { tier: 'c0ffee' }, {}, { code: 'KeyTaken' }],
     ['a key that nothing has', 'stage', {}, {}, { do: 'begin' }],
+    ['one that every object of JavaScript has', 'constructor', {}, {}, { do: 'begin' }],
+    ['the same, of the template', 'constructor', { constructor: 'x' }, {}, { code: 'KeyTaken' }],
     ['what an update wrote', 'stage', { stage: HASH }, {}, { do: 'begin' }],
     ['what it wrote on the first', 'stage', { stage: `${HASH.slice(0, 58)}-orig` }, {}, { do: 'begin' }],
     ['what kubectl wrote', 'deployment', { deployment: HASH.slice(0, 32) }, {}, { do: 'begin' }],
@@ -445,6 +447,7 @@ describe('what a request means', () => {
     ['more keys', { app: 'foo' }, { app: 'foo', v: '2' }, 'of bar (app=foo,v=2) has the same value'],
     ['keys in part', { app: 'foo', a: 'b' }, { app: 'foo', v: '2' }, 'each key that both have (app)'],
     ['other keys', { app: 'foo' }, { v: '2' }, 'no key in common with that of foo (app=foo)'],
+    ['a key of JavaScript more', { app: 'foo' }, { app: 'foo', constructor: 'x' }, 'both have (app)'],
   ])('a file whose selector could select the pods of the old one is refused: %s (K3)', (_, old, own, why) => {
     const world = new SimulatedControllers();
     world.controller('foo', { replicas: 3, selector: old, template: IMAGE_TEMPLATE('app:1', old) });
