@@ -38,10 +38,7 @@ export function finish(
       ? (awaitPods(final, view.pods, now) ?? awaitAbandoned(view))
       : undefined;
   if (lacking !== undefined) return lacking;
-  const own = view.records.filter(
-    (record) =>
-      (record.from === view.name || record.to === final.metadata.name) && !isOfLaterUpdate(record, view),
-  );
+  const own = recordsOf(view, final);
   const ownerless = own.find((record) => isOwnerless(record, view));
   if (ownerless !== undefined) return ownStep(ownerless, final);
   const open = own.filter((record) => record.from === view.name && isActiveRecord(record));
@@ -58,6 +55,32 @@ export function finish(
     return remove('controllerrevisions', oldest.revision, false, 'TrimHistory', message);
   }
   return { do: 'done', outcome, message: `${final.metadata.name} ${whatItIs(view, final, outcome)}` };
+}
+
+/**
+ * Records that stay with the controller, oldest first: its own, and those of what was under the names before it, whose controllers are
+ * gone one after the other (`app-v1`, `app-v2`). What another one that is there owns is the history of that.
+ */
+function recordsOf(view: UpdateView, { metadata }: ReplicationController): readonly UpdateRecord[] {
+  const { records, name } = view;
+  const before = namesBefore(records, name);
+  return records.filter((record) => {
+    if (isOfLaterUpdate(record, view)) return false;
+    if (record.from === name || record.to === metadata.name) return true;
+    const isFree = isOwnerless(record, view) || controllerOf(record.revision)?.uid === metadata.uid;
+    return (before.has(record.to) || before.has(record.from)) && !isActiveRecord(record) && isFree;
+  });
+}
+
+/** The name, and those of which updates that are over have made it. */
+function namesBefore(records: readonly UpdateRecord[], name: string): ReadonlySet<string> {
+  const names = new Set([name]);
+  // A set visits what is added meanwhile.
+  for (const one of names) {
+    for (const { from } of records.filter(({ to, state }) => to === one && state.phase === 'Done'))
+      names.add(from);
+  }
+  return names;
 }
 
 /**

@@ -10,7 +10,18 @@ import { decideStart } from '../../planners/rolling-update-start.ts';
 import type { WantedChange } from '../../planners/rolling-update-start.ts';
 import { updateNameOf, viewUpdate } from '../../planners/rolling-update-view.ts';
 import { IMAGE_TEMPLATE, SimulatedControllers } from '../support/simulated-controllers.ts';
-import { IMAGE, KEY, NOW, begin, fileOf, foo, run, stepOf, turn } from '../support/simulated-update.ts';
+import {
+  IMAGE,
+  KEY,
+  NOW,
+  STATE,
+  begin,
+  fileOf,
+  foo,
+  run,
+  stepOf,
+  turn,
+} from '../support/simulated-update.ts';
 
 const SHIPPED = SHIPPED_ROLLING_UPDATE;
 const LEFT = { [SHIPPED.originalReplicas]: '3', [SHIPPED.nextController]: 'foo-v2' };
@@ -108,5 +119,53 @@ describe('a controller of the name that kubectl left behind', () => {
     const spec = { replicas: 2, selector: { app: 'web' }, template: IMAGE_TEMPLATE('web:1', { app: 'web' }) };
     all.controller(next, spec);
     expect(decideStart(viewUpdate(all.snapshot('foo')), IMAGE)).toMatchObject({ code: 'NameTaken' });
+  });
+});
+
+describe('the records of controllers that were replaced one after the other, each under a name of its own', () => {
+  /** `rolling-update FROM TO --image=…`, to its end. */
+  function roll(all: SimulatedControllers, from: string, to: string, image: string): void {
+    const view = viewUpdate(all.snapshot(from, to));
+    const decision = decideStart(view, { change: { kind: 'image', image }, newName: to, key: KEY });
+    if (decision.do !== 'begin') throw new Error(JSON.stringify(decision));
+    all.record(decision.data, { ...STATE, desired: 1 }, view.records);
+    for (let turns = 0; turns < 100; turns += 1) {
+      const { step } = planRollingUpdate(all.snapshot(from, to), NOW);
+      if (step.do === 'done') return;
+      if (step.do === 'write') all.apply(step.write);
+      else all.settle();
+      all.collect();
+    }
+    throw new Error(`no end of ${from} to ${to}`);
+  }
+
+  const owners = (all: SimulatedControllers) =>
+    all.revisions.map(({ metadata: { name, ownerReferences = [] } }) => [
+      name,
+      ownerReferences.map((owner) => owner.name).join(),
+    ]);
+
+  it('go on to the last, which keeps ten of them; one made since of an earlier name keeps its own', () => {
+    const all = foo(1);
+    roll(all, 'foo', 'foo-v1', 'app:v1');
+    all.controller('foo', {
+      replicas: 1,
+      selector: { app: 'anew' },
+      template: IMAGE_TEMPLATE('x', { app: 'anew' }),
+    });
+    all.settle();
+    roll(all, 'foo', 'anew', 'app:new');
+    for (let v = 1; v < 3; v += 1)
+      roll(all, `foo-v${String(v)}`, `foo-v${String(v + 1)}`, `app:v${String(v + 1)}`);
+    expect(owners(all)).toEqual([
+      ['foo-1', 'foo-v3'],
+      ['foo-2', 'anew'],
+      ['foo-v1-2', 'foo-v3'],
+      ['foo-v2-3', 'foo-v3'],
+    ]);
+    for (let v = 3; v < 14; v += 1)
+      roll(all, `foo-v${String(v)}`, `foo-v${String(v + 1)}`, `app:v${String(v + 1)}`);
+    expect(owners(all).filter(([, owner]) => owner === 'foo-v14')).toHaveLength(10);
+    expect(owners(all).filter(([, owner]) => owner !== 'foo-v14')).toEqual([['foo-2', 'anew']]);
   });
 });
