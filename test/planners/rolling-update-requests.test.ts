@@ -378,6 +378,30 @@ describe('what a request means', () => {
     },
   );
 
+  it('a record that is made anew is that of the file, and of the commit, that began the update', () => {
+    const world = foo();
+    const change = fileOf('foo', { app: 'foo' });
+    const decision = decide(world, { change });
+    if (decision.do !== 'begin') throw new Error(decision.do);
+    world.record(decision.data, STATE);
+    run(world, { until: ({ purpose }) => purpose === 'ScaleDown' });
+    for (const { metadata } of world.revisions) world.forget('controllerrevisions', metadata.name);
+    expect(run(world, { until: ({ purpose }) => purpose === 'ScaleDown' }).written).toContain('Record');
+
+    expect(decide(world, { change })).toEqual({ do: 'attach' });
+    /** What a dry run of the commit makes of the old controller, which has a label of its own by now. */
+    const dryRun = (image: string): StartRequest => {
+      const live = world.find('foo');
+      const template = live?.spec.template;
+      if (live === undefined || template === undefined) throw new Error('foo is gone');
+      const { containers } = IMAGE_TEMPLATE(image).spec;
+      const spec = { ...live.spec, template: { ...template, spec: { containers } } };
+      return { change: { kind: 'manifest', manifest: plainController({ ...live, spec }, 'foo') }, key: KEY };
+    };
+    expect(decide(world, dryRun('app:2'))).toEqual({ do: 'attach' });
+    expect(decide(world, dryRun('app:3'))).toMatchObject({ code: 'OtherChange' });
+  });
+
   it('a file of the same name is compared without the label of the update, whose record is lost', () => {
     const world = foo();
     begin(world);
