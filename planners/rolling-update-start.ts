@@ -121,23 +121,25 @@ function otherChange(name: string, next: string): Refused {
 /** `rolling-update foo foo-v2` once it is over: foo-v2 is there, foo is not, and no mark is left. */
 function tookItsPlace(
   { old, nextController: next, record, last, name }: UpdateView,
-  { change }: StartRequest,
+  { change, key }: StartRequest,
 ): StartDecision | undefined {
   const isOver = old === undefined && record === undefined && last?.state.phase === 'Done';
   if (!isOver || next === undefined || next.metadata.name !== last.to || partnerOf(next) !== undefined)
     return undefined;
   const message = `${next.metadata.name} has taken the place of ${name}`;
-  return isRolledOut(next, change)
+  return isRolledOut(next, change, key)
     ? { do: 'finished', message }
     : refuse('NotFound', `there is no ReplicationController ${name} any more: ${message}`);
 }
 
 /** Whether a controller is what a change asks for, as far as its template tells without the apiserver's defaults. */
-function isRolledOut({ spec: { template } }: ReplicationController, change: WantedChange): boolean {
+function isRolledOut(controller: ReplicationController, change: WantedChange, key: string): boolean {
+  const { template } = controller.spec;
   switch (change.kind) {
     case 'none':
-    case 'manifest':
       return true;
+    case 'manifest':
+      return differingFields(change.manifest, controller, key).length === 0;
     case 'image':
       return template === undefined || withImage(template, change.image, change.container).outcome === 'same';
   }

@@ -187,6 +187,14 @@ describe('what a request means', () => {
       code: 'NotFound',
       message: expect.stringContaining('has taken the place'),
     });
+    const labels = kept.find('foo-v2')?.spec.selector ?? {};
+    const file = fileOf('foo-v2', labels);
+    expect(decide(kept, { newName: 'foo-v2', change: file })).toMatchObject({ do: 'finished' });
+    const template = IMAGE_TEMPLATE('app:3', labels);
+    const manifest = { ...file.manifest, spec: { ...file.manifest.spec, template } };
+    expect(decide(kept, { newName: 'foo-v2', change: { kind: 'manifest', manifest } })).toMatchObject({
+      code: 'NotFound',
+    });
   });
 
   it('a manifest of which only defaults are missing is what is there', () => {
