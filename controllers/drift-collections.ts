@@ -124,9 +124,9 @@ export class DriftCollections {
   }
 }
 
-/** Whether what is held of it can be relied on. */
+/** Whether what is held of it can be relied on: of a definition that was deleted, nothing; of a version or an API that is only served no more, what it last was. */
 function isKnown({ watch, isGone }: Collection): boolean {
-  return isGone || watch.isCurrent;
+  return watch.isCurrent || (isGone && watch.isEmpty);
 }
 
 function kindOf({ path: { group, resource } }: PreparedObject): string {

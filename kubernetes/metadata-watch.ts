@@ -66,6 +66,11 @@ export class MetadataWatch {
     return this.#source.health.ok;
   }
 
+  /** Whether it holds nothing: all that was listed has been deleted since. */
+  get isEmpty(): boolean {
+    return this.#store.index.size === 0;
+  }
+
   /** Resolves at the next complete list. */
   async listed(): Promise<void> {
     await this.#source.nextList();

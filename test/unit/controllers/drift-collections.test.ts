@@ -1,11 +1,11 @@
 /** A collection that was listed once and can no longer be watched: what is held of it is no longer what there is. */
 
-import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 
 import { DriftCollections } from '../../../controllers/drift-collections.ts';
 import type { PreparedObject } from '../../../git/prepare.ts';
 import { ApiError } from '../../../kubernetes/api-error.ts';
-import type { KubernetesClient, ListOptions, WatchOptions } from '../../../kubernetes/client.ts';
+import type { KubernetesClient, ListOptions, WatchEvent, WatchOptions } from '../../../kubernetes/client.ts';
 
 const PATH = { group: '', version: 'v1', resource: 'configmaps', namespace: 'ns', name: 'one' };
 const OBJECT = {
@@ -18,8 +18,12 @@ let refusal: { readonly status: number; readonly reason: string } | undefined;
 let collections: DriftCollections;
 let progress: number;
 let gone: number;
+/** The event after a minute. */
+let last: WatchEvent<object>;
 
-/** Its watches stand for two minutes, with a bookmark each minute. */
+const BOOKMARK: WatchEvent<object> = { type: 'BOOKMARK', object: { metadata: { resourceVersion: '5' } } };
+
+/** Its watches stand for two minutes, with a bookmark at the beginning and an event after a minute. */
 function clientOf(): KubernetesClient {
   const check = () => {
     if (refusal === undefined) return;
@@ -34,7 +38,7 @@ function clientOf(): KubernetesClient {
       for (let minute = 0; minute < 2; minute += 1) {
         check();
         onContact?.();
-        yield { type: 'BOOKMARK', object: { metadata: { resourceVersion: '5' } } };
+        yield minute === 0 ? BOOKMARK : last;
         await new Promise((resolve) => {
           setTimeout(resolve, 60_000);
         });
@@ -49,6 +53,7 @@ beforeEach(() => {
   refusal = undefined;
   progress = 0;
   gone = 0;
+  last = BOOKMARK;
   collections = new DriftCollections({
     client: clientOf(),
     applySetId: 'set',
@@ -90,13 +95,25 @@ it('one failed watch is nothing to tell', async () => {
   expect(collections.unwatched).toEqual([]);
 });
 
-it('where the kind is served no more there is nothing to be told of it, and where it is now is looked for', async () => {
-  await jest.advanceTimersByTimeAsync(10_000);
-  expect(gone).toBe(0);
+describe('where the kind is served no more, it is looked for where it is now, and', () => {
+  const serveNoMore = async () => {
+    await jest.advanceTimersByTimeAsync(70_000);
+    expect(gone).toBe(0);
+    refusal = { status: 404, reason: 'NotFound' };
+    await jest.advanceTimersByTimeAsync(300_000);
+    expect(gone).toBeGreaterThan(1);
+  };
 
-  refusal = { status: 404, reason: 'NotFound' };
-  await jest.advanceTimersByTimeAsync(300_000);
-  expect(collections.find(OBJECT)).toMatchObject(LIVE);
-  expect(collections.unwatched).toEqual([]);
-  expect(gone).toBeGreaterThan(1);
+  it('its objects are gone where all were deleted with its definition', async () => {
+    last = { type: 'DELETED', object: { ...LIVE, metadata: { ...LIVE.metadata, resourceVersion: '6' } } };
+    await serveNoMore();
+    expect(collections.find(OBJECT)).toBe('absent');
+    expect(collections.unwatched).toEqual([]);
+  });
+
+  it('nothing is known of them where only the version or the API is away', async () => {
+    await serveNoMore();
+    expect(collections.find(OBJECT)).toBeUndefined();
+    expect(collections.unwatched).toEqual([expect.stringMatching(/^ConfigMap: .*no$/)]);
+  });
 });
