@@ -8,5 +8,10 @@ export function isOpenRun(status: string): boolean {
   return status === 'RUNNING' || status === 'PAUSED';
 }
 
-/** The same of all runs, for a visibility query: servers before 1.30 know no pause, and refuse a query that names one. */
-export const OPEN_RUNS = 'CloseTime IS NULL';
+const CLOSED = ['Completed', 'Failed', 'Canceled', 'Terminated', 'ContinuedAsNew', 'TimedOut'];
+
+/**
+ * The same of all runs, for a visibility query. Servers before 1.30 know no pause, and refuse a query that names one; older ones with SQL
+ * visibility find nothing where a query asks for runs without a CloseTime.
+ */
+export const OPEN_RUNS = `ExecutionStatus NOT IN (${CLOSED.map((status) => `'${status}'`).join(', ')})`;
