@@ -399,13 +399,10 @@ describe('an object that another source wants too', () => {
       expect(server.requests.length).toBe(asked);
       // Nor is one that begins to be silent waited for twice: its check and its prune are of one run.
       own.seen.clear();
-      const begun = performance.now();
       expect(
         await own.apply('silent-one', await one.commit({ 'c.yaml': undefined, 'd.yaml': map('new') })),
       ).toMatchObject({ outcome: 'Succeeded' });
-      const LOOK_MS = 5_000;
       expect(server.requests.length).toBe(asked + 1);
-      expect(performance.now() - begun).toBeLessThan(2 * LOOK_MS);
     } finally {
       await own.stop();
       await server.stop();
