@@ -131,8 +131,12 @@ export function beat(details: unknown): void {
  * @throws what it throws; then it has not happened
  */
 export async function onceInAllAttempts(name: string, act: () => Promise<unknown>): Promise<void> {
-  const { detailsBefore, heartbeat } = currentAttempt();
-  if (detailsBefore !== name) await act();
-  beat(name);
-  heartbeat(name);
+  if (currentAttempt().detailsBefore !== name) await act();
+  tellAttempts(name);
+}
+
+/** Sent at once, so that the attempts to come know of it ({@link Attempt.detailsBefore}) if this one fails now. */
+export function tellAttempts(details: unknown): void {
+  beat(details);
+  currentAttempt().heartbeat(details);
 }

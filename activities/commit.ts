@@ -28,6 +28,7 @@ import { pruneObjects, pruneOrder } from '../git/prune.ts';
 import { withSignal } from '../git/resources.ts';
 import { sourceIdentity } from '../git/source-url.ts';
 import { isRefusal, toMessage } from '../kubernetes/api-error.ts';
+import { trusted } from '../kubernetes/values.ts';
 import type {
   ApplyStageInput,
   ApplyStageResult,
@@ -42,7 +43,14 @@ import type {
   RecordCommitResult,
   RetryDelays,
 } from './commit-types.ts';
-import { asActivities, asWritingActivities, attemptClient, beat, currentAttempt } from './attempt.ts';
+import {
+  asActivities,
+  asWritingActivities,
+  attemptClient,
+  beat,
+  currentAttempt,
+  tellAttempts,
+} from './attempt.ts';
 import type { CommitActivityDependencies } from './commit-access.ts';
 import { CommitAccess } from './commit-access.ts';
 import { createCommitWaits } from './commit-waits.ts';
@@ -62,6 +70,7 @@ const PRUNE_SLICE = 200;
 /** Share of a step's objects that are to be changed up to which a list of all costs less than a read of each. */
 const FEW_CHANGES = 0.5;
 const NAME_LIMIT = 50;
+const NOTE_LIMIT = 20;
 
 /** The activities, bound to this leader. */
 export function createCommitActivities(dependencies: CommitActivityDependencies) {
@@ -176,6 +185,7 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
     const part = candidates.slice(input.from, input.from + PRUNE_SLICE);
     // What was deleted leaves the inventory in time: an attempt that is cut off begins anew with all of it.
     const untilMs = Date.now() + SLICE_MS;
+    const before = trusted<{ readonly told?: readonly string[] } | undefined>(currentAttempt().detailsBefore);
     const pruned = await pruneObjects(
       context,
       part,
@@ -183,12 +193,17 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
         wanted: new Set(wanted.map((entry) => entryKey(entry))),
         rightsLeave: candidates.slice(input.from).some(({ apiVersion }) => isGrant(groupOf(apiVersion))),
       },
-      { untilMs, isRepeated: Context.current().info.attempt > 1 },
+      {
+        untilMs,
+        isRepeated: Context.current().info.attempt > 1,
+        told: before?.told ?? [],
+        onTold: (told) => tellAttempts({ told: told.slice(0, NOTE_LIMIT) }),
+      },
     );
     const dealtWith = input.from + pruned.count;
     // In one write: who is killed after it has counted what is not in the entries any more.
-    const before = inventory.run?.pruned ?? 0;
-    const deletedOfRun = before + pruned.deleted.length;
+    const counted = inventory.run?.pruned ?? 0;
+    const deletedOfRun = counted + pruned.deleted.length;
     await context.store.update(
       (present) => ({
         ...present,
@@ -201,8 +216,8 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
     return {
       outcome: 'pruned',
       deleted: pruned.deleted.slice(0, NAME_LIMIT),
-      deletedTotal: deletedOfRun - (input.known ?? before),
-      kept: pruned.kept.slice(0, 20),
+      deletedTotal: deletedOfRun - (input.known ?? counted),
+      kept: pruned.kept.slice(0, NOTE_LIMIT),
       ...(dealtWith < candidates.length ? { next: dealtWith - pruned.forgotten.size } : {}),
       problems: bounded(pruned.problems, input.sha),
     };

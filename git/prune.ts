@@ -72,6 +72,10 @@ interface PruneAttempt {
    * @default false
    */
   readonly isRepeated?: boolean;
+  /** What earlier attempts have let go: it is not found as it was any more, so only they could tell of it. */
+  readonly told?: readonly string[];
+  /** All that has been let go so far, for the attempts to come. */
+  readonly onTold?: (told: readonly string[]) => void;
 }
 
 /**
@@ -83,14 +87,20 @@ export async function pruneObjects(
   context: CommitContext,
   entries: readonly InventoryEntry[],
   setting: PruneSetting,
-  { untilMs = Infinity, isRepeated = false }: PruneAttempt = {},
+  { untilMs = Infinity, isRepeated = false, told: before = [], onTold }: PruneAttempt = {},
 ): Promise<Pruned> {
   const deleted: string[] = [];
   const forgotten = new Set<string>();
-  const kept: string[] = [];
+  const told = [...before];
+  const kept = [...before];
   const heirs = new Set<string>();
   const problems: Problem[] = [];
   const leaving: Leaving[] = [];
+  const tell = (note: string) => {
+    kept.push(note);
+    told.push(note);
+    onTold?.(told);
+  };
   let count = 0;
   for (const entry of entries) {
     if (count > 0 && Date.now() >= untilMs) break;
@@ -102,13 +112,13 @@ export async function pruneObjects(
       const stays = result.verdict === 'keep' || (result.verdict === 'forget' && result.stays === true);
       if (stays) kept.push(`${label} was not pruned: ${result.why}`);
       if (result.verdict !== 'keep') forgotten.add(entryKey(entry));
-      if (result.verdict === 'detach') kept.push(`${label} was detached, not deleted: ${result.why}`);
+      if (result.verdict === 'detach') tell(`${label} was detached, not deleted: ${result.why}`);
       if (result.to !== undefined) {
-        kept.push(`${label} was handed over, not deleted: ${result.why}`);
+        tell(`${label} was handed over, not deleted: ${result.why}`);
         heirs.add(result.to);
       }
       if (result.verdict === 'delete' && result.refused !== undefined) {
-        kept.push(`${label} was deleted, not handed over: ${result.refused}`);
+        tell(`${label} was deleted, not handed over: ${result.refused}`);
         for (const maker of result.makers ?? []) heirs.add(maker);
       }
       const isGone = result.verdict === 'gone' && isRepeated && entry.uid !== undefined;

@@ -103,6 +103,22 @@ it('a prune of which no time is left deals with one object all the same, and tel
   expect(pruned.forgotten).toEqual(new Set([entryKey(ENTRY)]));
 });
 
+it('what an earlier attempt has detached is told by the one that ends, which finds nothing of it', async () => {
+  const detach = { 'client.lifecycle.config.k8s.io/deletion': 'detach' };
+  found = [object({ annotations: { ...OURS, ...detach } })];
+  const context = commitContext(client);
+  const told: (readonly string[])[] = [];
+  const setting = { wanted: new Set<string>() };
+  const first = await pruneObjects(context, [ENTRY], setting, { onTold: (all) => told.push([...all]) });
+  expect(first.kept).toEqual([expect.stringMatching(/^ConfigMap ns\/one was detached, not deleted: /)]);
+  expect(told).toEqual([first.kept]);
+
+  found = [object({ annotations: detach })];
+  expect((await pruneObjects(context, [ENTRY], setting)).kept).toEqual([]);
+  const again = await pruneObjects(context, [ENTRY], setting, { isRepeated: true, told: told.at(-1) ?? [] });
+  expect(again.kept).toEqual(first.kept);
+});
+
 describe('an object whose deletion is denied', () => {
   const denied =
     "configmaps \"one\" is forbidden: ValidatingAdmissionPolicy 'keep' with binding 'all' denied request: it is kept";
