@@ -16,6 +16,7 @@ import {
 import type { KubernetesClient } from '../kubernetes/client.ts';
 import { isFilledByOthers } from '../kubernetes/quota-refusal.ts';
 import { pathOf } from '../kubernetes/rolling-update-objects.ts';
+import { TakenBackError } from '../kubernetes/taken-back-error.ts';
 import { UPDATE_FIELD_MANAGER } from '../planners/names.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
 import { finalManifest } from '../planners/rolling-update-definition.ts';
@@ -68,12 +69,12 @@ export async function assertRenamePossible(
 
 /**
  * Refusals end a run, for the same request would be refused again; but not while pods have no controller, where nothing else brings one
- * back, nor for a read, without which it is not known whether they have one.
+ * back, nor for a read, without which it is not known whether they have one. What is taken back ends none, and is tried again as soon there.
  * @param plan What the last look has shown; undefined: there was none
  * @returns what is to be thrown instead
  */
 export function whileNothingHoldsThePods(error: unknown, plan: RollingUpdatePlan | undefined): unknown {
-  if (!isRefusal(error)) return error;
+  if (!isRefusal(error) && !(error instanceof TakenBackError)) return error;
   const isRead = isForbidden(error) && error.method === 'GET';
   if (!isRead && (plan === undefined || !isInGap(plan.view))) return error;
   return ApplicationFailure.create({

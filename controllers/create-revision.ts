@@ -17,7 +17,7 @@ export interface CreatedRevision {
   readonly outcome: 'created' | 'renumbered' | 'existed';
 }
 
-/** The apiserver has taken a new revision, but as one that is not the workload's: it was deleted again. */
+/** The apiserver has taken a revision, but not as it was written: a new one that is not the workload's was deleted again. */
 export class RevisionNotKeptError extends Error {}
 
 /** More name clashes in a row than this mean that somebody works against us. */
@@ -27,7 +27,7 @@ const CLASH_LIMIT = 20;
  * Brings about the revision of the present template (S6, C8, C9). `snapshot` is asked for again after each clash, so that the
  * next plan sees the object that stood in the way. `now` in milliseconds since the epoch.
  *
- * @throws ApiError as the apiserver answers; RevisionNotKeptError when what it stores is not the workload's; Error after 20 clashes
+ * @throws ApiError as the apiserver answers; RevisionNotKeptError when what it stores is not the workload's, or has another number; Error after 20 clashes
  */
 export async function createRevision(
   client: KubernetesClient,
@@ -67,6 +67,10 @@ export async function createRevision(
           },
         });
         cache.observeWrite(resource, written);
+        const { revision: kept } = history.read(written);
+        // It would never be the newest, and the run would wait for that without end.
+        if (kept !== plan.to)
+          throw new RevisionNotKeptError(notRenumbered(history.kind, name, plan.to, kept, workload));
         return { name, number: String(plan.to), outcome: 'renumbered' };
       }
       case 'create':
@@ -122,5 +126,18 @@ function notKept(
   return (
     `${kind} ${name} of ${ref.kind} ${ref.name} was stored ${how}, so it was deleted again: mend the admission policy or ` +
     `webhook that changes it, or a selector that asks for ${LABEL.podTemplateHash}`
+  );
+}
+
+function notRenumbered(
+  kind: string,
+  name: string,
+  wanted: number | bigint,
+  kept: number | bigint,
+  { ref }: Workload,
+): string {
+  return (
+    `${kind} ${name} of ${ref.kind} ${ref.name} was to get the number ${String(wanted)}, and was stored with ${String(kept)}: ` +
+    'mend the admission policy or webhook that changes it (kubectl get mutatingwebhookconfigurations)'
   );
 }

@@ -11,6 +11,7 @@ import {
 } from '../kubernetes/api-error.ts';
 import type { KubernetesClient, ResourcePath } from '../kubernetes/client.ts';
 import { isUnresizable } from '../kubernetes/resize-refusal.ts';
+import { TakenBackError, assertChanged } from '../kubernetes/taken-back-error.ts';
 import { trusted } from '../kubernetes/values.ts';
 import type { WatchCache } from '../kubernetes/watch-cache.ts';
 import { workloadPath } from '../kubernetes/workload-api.ts';
@@ -71,18 +72,6 @@ class NameTakenError extends Error {
     const fate = deletionTimestamp === undefined ? '' : ` and ${describeDeletion(found)}`;
     super(`the ${what} of that name ${whose}${fate}`);
     this.taken = deletionTimestamp === undefined ? 'stays' : 'leaves';
-  }
-}
-
-/** The apiserver took a patch that changed nothing: the next plan wants it again, and trying at once would not help. */
-class TakenBackError extends Error {
-  override name = 'TakenBackError';
-
-  constructor() {
-    super(
-      'it was taken, and the object stayed as it was: a webhook or policy of admission takes back what it writes ' +
-        '(kubectl get mutatingwebhookconfigurations)',
-    );
   }
 }
 
@@ -260,7 +249,7 @@ export class Executor {
       cache.get(action.resource, path.namespace, action.name)?.metadata.resourceVersion;
     const patched = await client.patch(path, patchType(action), withPreconditions(action));
     cache.observeWrite(action.resource, patched);
-    if (patched.metadata.resourceVersion === before) throw new TakenBackError();
+    assertChanged(path, before, patched);
   }
 
   /** Tries the patch that is to follow an action, without effect, unless it was taken for another pod; rejects as that would. */

@@ -16,6 +16,7 @@ import { isAlreadyExists, isConflict, isForbidden, isNotFound } from './api-erro
 import type { KubernetesClient, ResourcePath } from './client.ts';
 import { getOrUndefined } from './get-or-undefined.ts';
 import { groupVersion, WORKLOAD_APIS, WORKLOAD_RESOURCES } from './workload-api.ts';
+import { assertChanged } from './taken-back-error.ts';
 import { trusted } from './values.ts';
 import { readPaused } from './wish-annotations.ts';
 
@@ -170,7 +171,8 @@ async function listPods(
 
 /**
  * Executes a write of a plan. `stale`: what it was planned on is not so any more; look and plan again.
- * @throws ApiError for everything else, also where there is no namespace (any more) to create something in
+ * @throws ApiError for everything else, also where there is no namespace (any more) to create something in; TakenBackError of a patch that
+ *   changes nothing: no plan asks for one
  */
 export async function writeUpdate(
   client: KubernetesClient,
@@ -186,9 +188,11 @@ export async function writeUpdate(
           return (await createRecord(client, namespace, body, signal)) === undefined ? 'stale' : 'done';
         await client.create(pathOf(resource, namespace), body, options);
         break;
-      case 'patch':
-        await client.patch(pathOf(resource, namespace, name), 'merge', body, options);
+      case 'patch': {
+        const path = pathOf(resource, namespace, name);
+        assertChanged(path, resourceVersion, await client.patch(path, 'merge', body, options));
         break;
+      }
       case 'delete':
         await client.delete(pathOf(resource, namespace, name), {
           ...(uid !== undefined && { uid }),

@@ -1,12 +1,13 @@
 /** What becomes of a new revision that the apiserver does not store as it was sent. */
 
-import { expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 
 import { RevisionNotKeptError, createRevision } from '../../../controllers/create-revision.ts';
 import type { KubernetesClient } from '../../../kubernetes/client.ts';
 import { trusted } from '../../../kubernetes/values.ts';
 import type { WatchCache } from '../../../kubernetes/watch-cache.ts';
 import { WORKLOAD_KINDS } from '../../../kubernetes/workload-kinds.ts';
+import { DEPLOYMENT_ANNOTATION } from '../../../planners/names.ts';
 import type { KubernetesObject, ReplicaSet } from '../../../planners/objects.ts';
 import type { Snapshot, Workload } from '../../../planners/workload.ts';
 import { deploymentOf } from '../../support/deployment-fixtures.ts';
@@ -64,4 +65,43 @@ it('with labels that its workload does not select it is deleted again, and that 
   expect(stored.size).toBe(0);
   const [[path, options] = []] = deleted as [{ name: string }, unknown][];
   expect(options).toEqual({ uid: `uid-${path?.name ?? ''}` });
+});
+
+describe('a ReplicaSet that is to get another number', () => {
+  /** Of the template of before the last; the apiserver stores that number of it. */
+  async function renumber(stored: string) {
+    const workload = deploymentOf();
+    const plan = kind.planRevision(workload, [], new Set());
+    if (plan.outcome !== 'create') throw new Error(plan.outcome);
+    const made = trusted<ReplicaSet>(plan.manifest);
+    const numbered = (name: string, number: string, template = made.spec.template) => ({
+      ...made,
+      spec: { ...made.spec, template },
+      metadata: {
+        ...made.metadata,
+        name,
+        uid: `uid-${name}`,
+        resourceVersion: '7',
+        annotations: { ...made.metadata.annotations, [DEPLOYMENT_ANNOTATION.revision]: number },
+      },
+    });
+    const before = numbered(made.metadata.name, '1');
+    const newer = numbered('api-newer', '2', alteredTemplate(made.spec.template));
+    const client = trusted<KubernetesClient>({ patch: async () => numbered(before.metadata.name, stored) });
+    const cache = trusted<WatchCache>({ observeWrite: () => undefined });
+    const snapshot = () =>
+      trusted<Snapshot<Workload>>({ workload, revisions: [before, newer].map(kind.history.read) });
+    return await createRevision(client, cache, kind, snapshot, () => 0);
+  }
+
+  it('has it', async () => {
+    expect(await renumber('3')).toMatchObject({ number: '3', outcome: 'renumbered' });
+  });
+
+  it('is not told to have it where a webhook takes it back', async () => {
+    await expect(renumber('1')).rejects.toThrow(RevisionNotKeptError);
+    await expect(renumber('1')).rejects.toThrow(
+      /ReplicaSet api-\w+ of Deployment api was to get the number 3, and was stored with 1: mend the admission policy or webhook/,
+    );
+  });
 });

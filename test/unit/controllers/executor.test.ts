@@ -163,8 +163,8 @@ describe('a patch that changes nothing', () => {
       expect(refusal?.retryAt).toBe(NOW + 4_000);
       expect(new Set(told)).toEqual(
         new Set([
-          'Warning FailedUpdate: label Pod web-0 failed: it was taken, and the object stayed as it was: a webhook or policy of ' +
-            'admission takes back what it writes (kubectl get mutatingwebhookconfigurations)',
+          'Warning FailedUpdate: label Pod web-0 failed: PATCH pods default/web-0: it was taken, and the object stayed as it was: ' +
+            'a webhook or policy of admission takes back what it writes (kubectl get mutatingwebhookconfigurations)',
         ]),
       );
     },

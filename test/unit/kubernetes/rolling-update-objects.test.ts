@@ -39,3 +39,32 @@ describe('a write that is not done', () => {
     await expect(write('create', 404, 'NotFound')).rejects.toThrow(GONE);
   });
 });
+
+describe('a patch that the apiserver has taken', () => {
+  /** The answer is a controller of that version. */
+  async function patch(resourceVersion: string) {
+    ground.server.intercept = (_, response) => {
+      answer(response, 200, { metadata: { name: 'foo', uid: 'one', resourceVersion } });
+      return true;
+    };
+    const about = {
+      resource: 'replicationcontrollers',
+      name: 'foo',
+      purpose: 'Annotate',
+      message: '',
+    } as const;
+    const planned = { ...about, verb: 'patch', uid: 'one', resourceVersion: '7', body: {} } as const;
+    return await writeUpdate(ground.client, 'shop', planned);
+  }
+
+  it('is not done where the object stayed as it was when the patch was planned', async () => {
+    await expect(patch('7')).rejects.toThrow(
+      'PATCH replicationcontrollers shop/foo: it was taken, and the object stayed as it was: a webhook or policy of admission ' +
+        'takes back what it writes (kubectl get mutatingwebhookconfigurations)',
+    );
+  });
+
+  it('is done where it changed, by whomever', async () => {
+    expect(await patch('8')).toBe('done');
+  });
+});

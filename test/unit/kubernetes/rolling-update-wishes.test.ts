@@ -2,7 +2,15 @@
 
 import { describe, expect, it } from '@jest/globals';
 
-import { decidePause, decideResume, describeTurn } from '../../../kubernetes/rolling-update-wishes.ts';
+import type { KubernetesClient } from '../../../kubernetes/client.ts';
+import {
+  decidePause,
+  decideResume,
+  describeTurn,
+  pauseUpdate,
+  resumeUpdate,
+} from '../../../kubernetes/rolling-update-wishes.ts';
+import { trusted } from '../../../kubernetes/values.ts';
 import { ANNOTATION } from '../../../planners/names.ts';
 import { planRollingUpdate } from '../../../planners/rolling-update.ts';
 import { viewUpdate } from '../../../planners/rolling-update-view.ts';
@@ -145,5 +153,35 @@ describe('an update that is turned round while it is paused', () => {
     expect(told(world)).toBe(
       'the update of foo is to be rolled back, but it is paused: fairlead rollout resume rc/foo -n default',
     );
+  });
+});
+
+describe('a wish that a webhook takes back', () => {
+  /** Lists what is there, and takes every patch without effect; a wish that asks for more than a few would never end. */
+  function unmoved(world: SimulatedControllers) {
+    const { controllers } = world.snapshot('foo');
+    let patches = 0;
+    const client = trusted<KubernetesClient>({
+      list: async ({ resource }: { resource: string }) => ({
+        items: resource === 'replicationcontrollers' ? controllers : [],
+      }),
+      patch: async ({ name }: { name: string }) => {
+        patches += 1;
+        if (patches > 5) throw new Error('asked again and again');
+        return controllers.find(({ metadata }) => metadata.name === name);
+      },
+    });
+    return client;
+  }
+  const reference = { namespace: 'default', name: 'foo' };
+  const takenBack = 'PATCH replicationcontrollers default/foo: it was taken, and the object stayed as it was';
+
+  it('ends with an error that names it: the update is not paused', async () => {
+    const paused = pauseUpdate(unmoved(foo()), reference, WISH, 0, { orNext: true });
+    await expect(paused).rejects.toThrow(takenBack);
+  });
+
+  it('the same of the end of a pause', async () => {
+    await expect(resumeUpdate(unmoved(pausedByHand(foo())), reference)).rejects.toThrow(takenBack);
   });
 });
