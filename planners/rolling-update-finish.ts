@@ -39,7 +39,9 @@ export function finish(
       : undefined;
   if (lacking !== undefined) return lacking;
   const own = recordsOf(view, final);
-  const ownerless = own.find((record) => isOwnerless(record, view));
+  // Whatever holds one that is being deleted already, a finalizer or the garbage collector: it is on its way, and takes no place.
+  const staying = own.filter(({ revision }) => revision.metadata.deletionTimestamp === undefined);
+  const ownerless = staying.find((record) => isOwnerless(record, view));
   if (ownerless !== undefined) return ownStep(ownerless, final);
   const open = own.filter((record) => record.from === view.name && isActiveRecord(record));
   // The one that was rolled out is closed last: until then this is an update that is to be finished.
@@ -48,7 +50,7 @@ export function finish(
     const phase = closing === view.record && outcome === 'Succeeded' ? 'Done' : 'Aborted';
     return setState(closing, { phase }, `the update of ${view.name} is over: ${outcome}`);
   }
-  const superfluous = own.filter((record) => !isActiveRecord(record)).slice(0, -KEPT);
+  const superfluous = staying.filter((record) => !isActiveRecord(record)).slice(0, -KEPT);
   const oldest = superfluous[0];
   if (oldest !== undefined) {
     const message = `delete the record ${oldest.revision.metadata.name}: ${String(KEPT)} newer ones are kept`;

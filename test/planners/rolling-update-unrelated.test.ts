@@ -168,4 +168,15 @@ describe('the records of controllers that were replaced one after the other, eac
     expect(owners(all).filter(([, owner]) => owner === 'foo-v14')).toHaveLength(10);
     expect(owners(all).filter(([, owner]) => owner !== 'foo-v14')).toEqual([['foo-2', 'anew']]);
   });
+
+  it('end where a finalizer holds one that is deleted: it is not deleted again, given to nobody, and takes no place', () => {
+    const all = foo(1);
+    roll(all, 'foo', 'foo-v1', 'app:v1');
+    for (const { metadata } of all.revisions)
+      Object.assign(metadata, { deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['backup'] });
+    for (let v = 1; v < 13; v += 1)
+      roll(all, `foo-v${String(v)}`, `foo-v${String(v + 1)}`, `app:v${String(v + 1)}`);
+    expect(owners(all)[0]).toEqual(['foo-1', '']);
+    expect(owners(all).filter(([, owner]) => owner === 'foo-v13')).toHaveLength(10);
+  });
 });
