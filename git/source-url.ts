@@ -16,7 +16,7 @@ export type Source = { readonly kind: 'local'; readonly path: string } | RemoteS
 /**
  * An https or ssh URL, an ssh address as `scp` writes it (`git@host:path`), or a local path. Refused: other schemes (`ext::`,
  * `file://`, `http://`), anything that could be taken for an option, credentials inside the URL (they would reach logs and process
- * lists), control characters.
+ * lists), also where its scheme is not written properly, control characters.
  * @throws ProblemError SourceRefused
  */
 export function parseSource(text: string, baseDirectory = process.cwd()): Source {
@@ -29,8 +29,17 @@ export function parseSource(text: string, baseDirectory = process.cwd()): Source
   if (/^[a-z][a-z0-9+.-]*::?/i.test(text) && !/^[a-z]:[\\/]/i.test(text)) {
     throw refused(`the scheme of ${shown} is not allowed; https:// and ssh:// are, and local paths`);
   }
+  if (MISWRITTEN.test(text)) {
+    throw refused(
+      `the url ${JSON.stringify(shown)} is neither a URL nor a path`,
+      'Write it as https://HOST/PATH, with nothing before that and no credentials in it, or begin a path with ./ or /.',
+    );
+  }
   return { kind: 'local', path: isAbsolute(text) ? resolve(text) : resolve(baseDirectory, text) };
 }
+
+/** A URL with something before it or without its scheme: as a path it would be told, and what is in it. */
+const MISWRITTEN = /^\s|^\/\/|:\/\/|^[^/]*(?::|\/\/).*@/;
 
 function parseHttps(text: string, shown: string): Source {
   let url: URL;
@@ -182,7 +191,7 @@ function redactAddress(text: string): string {
   const rest = text.slice(scheme.length);
   const hasPlainUser = /^(?:|\s*ssh:\/\/)$/i.test(scheme) && /^[^/@:]*@[^@]*$/.test(rest);
   const shown = hasPlainUser ? rest : rest.replace(/^.*@/s, '***@');
-  return scheme + (scheme === '' ? shown : shown.replace(/(?<=[?#]).*$/s, '***'));
+  return scheme + shown.replace(/(?<=[?#]).*$/s, '***');
 }
 
 function hasControl(text: string): boolean {

@@ -214,6 +214,9 @@ describe('addresses, refs and paths', () => {
     ['git@example.com:team/a.git', { kind: 'ssh', url: 'git@example.com:team/a.git', host: 'example.com' }],
     ['/srv/a', { kind: 'local', path: '/srv/a' }],
     ['a/../b', { kind: 'local', path: '/base/b' }],
+    ['team/a@b:c', { kind: 'local', path: '/base/team/a@b:c' }],
+    ['./ a:b//c@d', { kind: 'local', path: '/base/ a:b/c@d' }],
+    ['/base/ https:/a:b@c', { kind: 'local', path: '/base/ https:/a:b@c' }],
   ])('%s', (text, source) => {
     expect(parseSource(text, '/base')).toEqual(source);
   });
@@ -320,6 +323,14 @@ describe('addresses, refs and paths', () => {
     ['http://deploy:"PLANTED"@git.example.com/web', 'http://***@git.example.com/web'],
     ['deploy:PLANTED@git.example.com:web', '***@git.example.com:web'],
     ['git@git.example.com:a b', 'git@git.example.com:a b'],
+    [' https://deploy:PLANTED@git.example.com/web', '" https://***@git.example.com/web"'],
+    ['//deploy:PLANTED@git.example.com/web', '"***@git.example.com/web"'],
+    ['//deploy:s3c/PLANTED@git.example.com/web', '"***@git.example.com/web"'],
+    ['https//deploy:PLANTED@git.example.com/web', '"***@git.example.com/web"'],
+    ['<https://deploy:PLANTED@git.example.com/web>', '"***@git.example.com/web>"'],
+    ['"https://deploy:PLANTED@git.example.com/web"', '***@git.example.com/web'],
+    ['<https://git.example.com/web?token=PLANTED>', '"<https://git.example.com/web?***"'],
+    ['_deploy:PLANTED@git.example.com/web', '"***@git.example.com/web"'],
   ])('a refusal tells nothing of a password, whatever is in it: %s', (url, shown) => {
     let message = '';
     try {
