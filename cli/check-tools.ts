@@ -8,7 +8,7 @@ import { toMessage } from '../kubernetes/api-error.ts';
 import { missingSearchAttributes, searchAttributeCommand } from '../worker/search-attributes.ts';
 import type { CheckItem } from './check-item.ts';
 import { EXIT } from './exit-codes.ts';
-import { MEND_SLOW, describeSlow, describeStuck, endStuck, troubledRuns } from './stuck-runs.ts';
+import { troubledRuns } from './stuck-runs.ts';
 import type { Temporal } from './temporal.ts';
 import { TemporalUnreachable, withTemporal } from './temporal.ts';
 
@@ -43,21 +43,16 @@ function isRecent(text: string): boolean {
 }
 
 /** Whether the runs of repositories and of commits go on; those of workloads are many, and their objects tell of them. */
-async function checkRuns({ client, namespace }: Temporal, cluster: string): Promise<CheckItem> {
+async function checkRuns({ client }: Temporal, cluster: string): Promise<CheckItem> {
   const item = { id: 'temporal.runs', what: 'runs of repositories' } as const;
   try {
     const runs = await troubledRuns(client, cluster);
     if (runs.length === 0) return { ...item, outcome: 'ok', found: 'go on' };
-    const found = runs.map(({ workflowId, trouble }) =>
-      (trouble === 'fails' ? describeStuck : describeSlow)(workflowId),
-    );
-    const stuck = runs.filter(({ trouble }) => trouble === 'fails');
-    const commands = stuck.map(({ workflowId }) => endStuck(namespace, workflowId));
     return {
       ...item,
-      outcome: stuck.length === 0 ? 'warning' : 'failed',
-      found: found.join('; '),
-      mend: [...commands, ...(stuck.length < runs.length ? [MEND_SLOW] : [])].join('\n'),
+      outcome: runs.some(({ kind }) => kind === 'fails') ? 'failed' : 'warning',
+      found: runs.map(({ text }) => text).join('; '),
+      mend: [...new Set(runs.map(({ next }) => next))].join('\n'),
     };
   } catch (error) {
     return { ...item, outcome: 'warning', found: `may not be listed: ${toMessage(error)}` };

@@ -72,7 +72,7 @@ export function endStuck(namespace: string, workflowId: string): string {
   return `temporal workflow terminate --namespace ${shellWord(namespace)} --workflow-id ${shellWord(workflowId)}`;
 }
 
-/** What keeps the run of a workload from going on, and what to do about it. */
+/** What keeps a run from going on, and what to do about it. */
 export interface RunTrouble {
   /** `paused`: an activity is, and the run hears signals all the same; `held`: the workflow itself is, which hears none until then. */
   readonly kind: TaskTrouble | 'paused' | 'held';
@@ -93,7 +93,7 @@ export async function rolloutTrouble(
 ): Promise<RunTrouble | undefined> {
   const { namespace } = client.options;
   const { workflowId } = described;
-  const paused = describeHeld(described, namespace) ?? describePaused(described, namespace);
+  const paused = pausedInTemporal(described, namespace);
   if (paused !== undefined) return paused;
   switch (await taskTrouble(client, described)) {
     case 'fails': {
@@ -108,8 +108,12 @@ export async function rolloutTrouble(
   }
 }
 
+function pausedInTemporal(described: Described, namespace: string): RunTrouble | undefined {
+  return describeHeld(described, namespace) ?? describePaused(described, namespace);
+}
+
 /** A run that somebody has paused in Temporal as a whole; undefined: it is not. */
-function describeHeld({ raw, workflowId }: Described, namespace: string): RunTrouble | undefined {
+export function describeHeld({ raw, workflowId }: Described, namespace: string): RunTrouble | undefined {
   if (Number(raw.workflowExecutionInfo?.status) !== PAUSED_RUN) return undefined;
   return {
     kind: 'held',
@@ -137,29 +141,38 @@ function describePaused({ raw, workflowId }: Described, namespace: string): RunT
   };
 }
 
-/** A run that does not go on. */
-export interface TroubledRun {
-  readonly workflowId: string;
-  readonly trouble: TaskTrouble;
-}
-
 /**
- * The runs of repositories and of commits of a cluster that do not go on, by id. One visibility query, and a look at each that is open.
+ * The runs of repositories and of commits of a cluster that do not go on, by id, and for each the command that lets it, or ends it. One visibility query, and a look at each that is open.
  * @throws what Temporal refuses, or that it is away
  */
-export async function troubledRuns(client: Client, cluster: string): Promise<readonly TroubledRun[]> {
+export async function troubledRuns(client: Client, cluster: string): Promise<readonly RunTrouble[]> {
   const { WorkflowNotFoundError } = await import('@temporalio/client');
-  const { workflow } = client;
+  const { workflow, options } = client;
   const ofCluster = ['sync', 'commit'].map((kind) => `WorkflowId STARTS_WITH '${kind}/${cluster}/'`);
   const query = `${OPEN_RUNS} AND (${ofCluster.join(' OR ')})`;
   const open: { readonly workflowId: string; readonly runId: string }[] = [];
   for await (const { workflowId, runId } of workflow.list({ query })) open.push({ workflowId, runId });
+  open.sort((one, other) => (one.workflowId < other.workflowId ? -1 : 1));
   const troubled = await Promise.all(
-    open.map(async ({ workflowId, runId }): Promise<readonly TroubledRun[]> => {
+    open.map(async ({ workflowId, runId }): Promise<readonly RunTrouble[]> => {
       try {
         const description = await workflow.getHandle(workflowId, runId).describe();
-        const trouble = await taskTrouble(client, description);
-        return trouble === undefined ? [] : [{ workflowId, trouble }];
+        const paused = pausedInTemporal(description, options.namespace);
+        if (paused !== undefined) return [paused];
+        switch (await taskTrouble(client, description)) {
+          case 'fails':
+            return [
+              {
+                kind: 'fails',
+                text: describeStuck(workflowId),
+                next: endStuck(options.namespace, workflowId),
+              },
+            ];
+          case 'timesOut':
+            return [{ kind: 'timesOut', text: describeSlow(workflowId), next: MEND_SLOW }];
+          case undefined:
+            return [];
+        }
       } catch (error) {
         // It has ended meanwhile.
         if (error instanceof WorkflowNotFoundError) return [];
@@ -167,5 +180,5 @@ export async function troubledRuns(client: Client, cluster: string): Promise<rea
       }
     }),
   );
-  return troubled.flat().sort((one, other) => (one.workflowId < other.workflowId ? -1 : 1));
+  return troubled.flat();
 }

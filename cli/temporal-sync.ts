@@ -12,7 +12,7 @@ import type { CommitView, SyncRequest, SyncView } from '../workflows/sync-messag
 import { readClusterUid } from './cluster-uid.ts';
 import { CliError } from './exit-codes.ts';
 import type { Session } from './session.ts';
-import { describeSlow, describeStuck, endStuck, taskTrouble } from './stuck-runs.ts';
+import { describeHeld, describeSlow, describeStuck, endStuck, taskTrouble } from './stuck-runs.ts';
 import type { OpenTemporal, SignalOutcome } from './temporal.ts';
 import { reachable } from './temporal.ts';
 
@@ -31,7 +31,7 @@ export async function askForLook(session: Session, repository: string): Promise<
 
 /**
  * The sync of one repository over a connection that stays open. Each call rejects when Temporal does not answer; `sync` and `status` with
- * a CliError where no worker can go on with its run.
+ * a CliError where no worker can go on with its run, or somebody has paused it in Temporal.
  */
 export interface SyncCalls {
   /** Starts the sync where it does not run: no commit could be read yet. */
@@ -67,9 +67,15 @@ export async function syncCalls(
   let slow: string | undefined;
   /** What an answer is missing for. This needs no worker, and fails where Temporal is away. */
   const lookAtTask = async () => {
-    const trouble = await temporal.call(
-      async () => await taskTrouble(temporal.client, await handle.describe()),
-    );
+    const { held, trouble } = await temporal.call(async () => {
+      const described = await handle.describe();
+      return {
+        held: describeHeld(described, temporal.namespace),
+        trouble: await taskTrouble(temporal.client, described),
+      };
+    });
+    if (held !== undefined)
+      throw new CliError(`${held.text}\n  \`${held.next}\`, then \`fairlead sync ${repository}\``);
     slow = trouble === 'timesOut' ? describeSlow(workflowId) : undefined;
     if (trouble !== 'fails') return;
     const end = `\`${endStuck(temporal.namespace, workflowId)}\``;

@@ -4,8 +4,13 @@ import { randomUUID } from 'node:crypto';
 
 import type { Client } from '@temporalio/client';
 import { WorkflowFailedError, WorkflowNotFoundError } from '@temporalio/client';
-import type { QueryDefinition, SignalDefinition } from '@temporalio/common';
-import { SearchAttributeType, TypedSearchAttributes, defineSearchAttributeKey } from '@temporalio/common';
+import type { SignalDefinition } from '@temporalio/common';
+import {
+  SearchAttributeType,
+  TypedSearchAttributes,
+  defaultPayloadConverter,
+  defineSearchAttributeKey,
+} from '@temporalio/common';
 
 import { OPEN_RUNS, isOpenRun } from '../planners/open-runs.ts';
 import type { CommitEnd } from '../workflows/commit-end.ts';
@@ -15,18 +20,16 @@ import type { OperatorMessage } from '../workflows/messages.ts';
 import { workflowTaskQueue } from '../workflows/messages.ts';
 import type { SearchAttributeName } from '../workflows/search-attributes.ts';
 import type {
-  CommitView,
+  CommitInput,
   DriftFound,
   RolledOut,
   SeenCommit,
   SyncInput,
   SyncState,
-  SyncView,
   UntoldNews,
 } from '../workflows/sync-messages.ts';
 import {
   SYNC_WORKFLOW,
-  commitProgressQuery,
   commitSeenSignal,
   commitWorkflowPrefix,
   driftSignal,
@@ -38,6 +41,7 @@ import {
   syncWorkflowId,
   unfollowedSignal,
 } from '../workflows/sync-messages.ts';
+import { isOfPausedRun } from './temporal-failure.ts';
 
 export interface SyncRunsOptions {
   /** Of one who leads: refuses to signal anything once the Lease is lost. Of others: what anybody may do. */
@@ -139,36 +143,58 @@ export class SyncRuns {
 
   /**
    * Ends the sync of a repository that is followed no more, which ends its commit; and a commit that is left without its sync, of which
-   * these receivers are then told by another. Each closes as cancelled and says why. False: none runs, or they are those of another
-   * cluster of this name.
+   * these receivers are then told by another. Each closes as cancelled and says why; one that is paused in Temporal, when it goes on.
+   * False: none runs, or they are those of another cluster of this name.
    */
   async unfollow(repository: string, reason: string, receivers: readonly string[] = []): Promise<boolean> {
     const { temporal, cluster, clusterUid } = this.#options;
-    const end = async <V extends SyncView | CommitView>(workflowId: string, query: QueryDefinition<V>) => {
+    const end = async (workflowId: string) => {
       const handle = temporal.workflow.getHandle(workflowId);
       try {
-        if (!isOpenRun((await handle.describe()).status.name)) return undefined;
-        const view = await handle.query<V>(query);
-        if (view.clusterUid !== clusterUid) return undefined;
-        await handle.signal(unfollowedSignal, { reason });
-        await handle.cancel();
-        return view;
+        const { status, runId, raw } = await handle.describe();
+        if (!isOpenRun(status.name)) return undefined;
+        const input = await this.#inputOf(workflowId, runId);
+        if (input?.clusterUid !== clusterUid) return undefined;
+        // A second request is refused; and one that is paused hears of the first when it goes on.
+        const isNews = raw.workflowExtendedInfo?.cancelRequested !== true;
+        if (isNews) {
+          await handle.signal(unfollowedSignal, { reason });
+          await handle.cancel();
+        }
+        return { sha: input.sha, isNews };
       } catch (error) {
         // It has ended meanwhile.
         if (error instanceof WorkflowNotFoundError) return undefined;
         throw error;
       }
     };
-    if ((await end(syncWorkflowId(cluster, repository), syncStatusQuery)) !== undefined) return true;
+    if ((await end(syncWorkflowId(cluster, repository))) !== undefined) return true;
     let hasEnded = false;
     const query = `${OPEN_RUNS} AND WorkflowId STARTS_WITH '${commitWorkflowPrefix(cluster, repository)}'`;
     for await (const { workflowId } of temporal.workflow.list({ query })) {
-      const ended = await end(workflowId, commitProgressQuery);
+      const ended = await end(workflowId);
       if (ended === undefined) continue;
       hasEnded = true;
-      if (receivers.length > 0) await this.#tellOfStray(repository, reason, receivers, workflowId, ended.sha);
+      const { sha, isNews } = ended;
+      if (isNews && receivers.length > 0 && sha !== undefined)
+        await this.#tellOfStray(repository, reason, receivers, workflowId, sha);
     }
     return hasEnded;
+  }
+
+  /** What a sync, or a commit, was started with, by its history: one that is paused in Temporal, or has no worker, answers no query. */
+  async #inputOf(
+    workflowId: string,
+    runId: string,
+  ): Promise<Partial<Pick<CommitInput, 'clusterUid' | 'sha'>> | undefined> {
+    const { workflowService, options } = this.#options.temporal;
+    const { history } = await workflowService.getWorkflowExecutionHistory({
+      namespace: options.namespace,
+      execution: { workflowId, runId },
+      maximumPageSize: 1,
+    });
+    const [payload] = history?.events?.[0]?.workflowExecutionStartedEventAttributes?.input?.payloads ?? [];
+    return payload && defaultPayloadConverter.fromPayload(payload);
   }
 
   /** The sync that told its receivers that the commit is pending is gone: another one tells them how it ended, and nothing else. */
@@ -215,7 +241,8 @@ export class SyncRuns {
 
   /**
    * Whether the sync has tried the commit, and nothing else is to be done, while nothing in the cluster tells of it: a commit is recorded
-   * before its sync knows of its end. Only where nothing is recorded the sync is asked, which costs one action.
+   * before its sync knows of its end. Only where nothing is recorded the sync is asked, which costs one action; one that is paused in
+   * Temporal cannot be, and is when it goes on.
    */
   async isForgotten(
     repository: string,
@@ -229,7 +256,7 @@ export class SyncRuns {
       const { wanted, running, last } = await handle.query(syncStatusQuery);
       if (wanted !== undefined || running !== undefined || last?.sha !== sha) return false;
     } catch (error) {
-      if (error instanceof WorkflowNotFoundError) return false;
+      if (error instanceof WorkflowNotFoundError || isOfPausedRun(error)) return false;
       throw error;
     }
     return !(await isRecorded());

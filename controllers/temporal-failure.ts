@@ -1,6 +1,6 @@
 /** What a call to Temporal failed with: Temporal is away, or it refused. */
 
-import { isGrpcServiceError, isRetryableError } from '@temporalio/client';
+import { QueryRejectedError, isGrpcServiceError, isRetryableError } from '@temporalio/client';
 
 /** DEADLINE_EXCEEDED, UNAVAILABLE */
 const AWAY: readonly number[] = [4, 14];
@@ -11,13 +11,22 @@ export function isTemporalAway(error: unknown): boolean {
   return isGrpcServiceError(cause) && AWAY.includes(cause.code);
 }
 
-/** FAILED_PRECONDITION (no worker has asked for the run's queue of late, or its workflow task fails), DEADLINE_EXCEEDED */
+/** FAILED_PRECONDITION (no worker has asked for the run's queue of late, its workflow task fails, or it is paused in Temporal), DEADLINE_EXCEEDED */
 const UNANSWERED: readonly number[] = [9, 4];
 
-/** Whether a query or an update failed as one does that no worker answers. So it does, too, while Temporal is slow or away: that is for another call to tell. */
+/**
+ * Whether a query or an update failed as one does that no worker answers, or that is of a run which is paused in Temporal. So it does, too,
+ * while Temporal is slow or away: that is for another call to tell.
+ */
 export function isUnanswered(error: unknown): boolean {
+  if (isOfPausedRun(error)) return true;
   const cause = causeOf(error);
   return isGrpcServiceError(cause) && UNANSWERED.includes(cause.code);
+}
+
+/** Whether a query was refused because its run is paused in Temporal: nothing else refuses ours. */
+export function isOfPausedRun(error: unknown): boolean {
+  return error instanceof QueryRejectedError;
 }
 
 /** Whether a call failed for what may pass in a moment, by the rule of Temporal's own client. */

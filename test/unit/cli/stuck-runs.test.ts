@@ -4,7 +4,7 @@ import { describe, expect, it } from '@jest/globals';
 import { temporal } from '@temporalio/proto';
 
 import type { RunTrouble } from '../../../cli/stuck-runs.ts';
-import { rolloutTrouble } from '../../../cli/stuck-runs.ts';
+import { rolloutTrouble, troubledRuns } from '../../../cli/stuck-runs.ts';
 import { trusted } from '../../../kubernetes/values.ts';
 
 type Arguments = Parameters<typeof rolloutTrouble>;
@@ -79,4 +79,36 @@ describe('a workflow task that is tried again and again', () => {
   it('is no trouble the first times', async () => {
     expect(await troubleOf({ pendingWorkflowTask: { attempt: 2 } })).toBeUndefined();
   });
+});
+
+it('runs of repositories that do not go on, by id: one that is paused is none that is to be ended', async () => {
+  const PAUSED = temporal.api.enums.v1.WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_PAUSED;
+  const activity = { activityId: '3', activityType: { name: 'apply' }, state: 4 };
+  const runs: Readonly<Record<string, object>> = {
+    'sync/c/shop': { workflowExecutionInfo: { status: PAUSED } },
+    'sync/c/fine': {},
+    'commit/c/web/1': { pendingActivities: [activity] },
+    'commit/c/api/1': { pendingWorkflowTask: { attempt: 3 } },
+  };
+  const client = {
+    options: { namespace: 'team' },
+    workflow: {
+      list: async function* () {
+        yield* await Promise.resolve(Object.keys(runs).map((workflowId) => ({ workflowId, runId: 'r' })));
+      },
+      getHandle: (workflowId: string) => ({
+        describe: async () => await Promise.resolve({ raw: runs[workflowId], workflowId, runId: 'r' }),
+      }),
+    },
+    workflowService: {
+      getWorkflowExecutionHistoryReverse: async () =>
+        await Promise.resolve({ history: { events: [{ workflowTaskFailedEventAttributes: {} }] } }),
+    },
+  };
+  const found = await troubledRuns(trusted<Arguments[0]>(client), 'c');
+  expect(found.map(({ kind, next }) => [kind, next])).toEqual([
+    ['fails', 'temporal workflow terminate --namespace team --workflow-id commit/c/api/1'],
+    ['paused', 'temporal activity unpause --namespace team --workflow-id commit/c/web/1 --activity-id 3'],
+    ['held', 'temporal workflow unpause --namespace team --workflow-id sync/c/shop'],
+  ]);
 });

@@ -1,7 +1,7 @@
 /** What a query that nobody answers says of Temporal, and of the workers. */
 
 import { describe, expect, it } from '@jest/globals';
-import { ServiceError } from '@temporalio/client';
+import { QueryRejectedError, ServiceError } from '@temporalio/client';
 
 import type { Session } from '../../../cli/session.ts';
 import { syncCalls } from '../../../cli/temporal-sync.ts';
@@ -10,6 +10,9 @@ import { EXIT } from '../../../cli/exit-codes.ts';
 import { trusted } from '../../../kubernetes/values.ts';
 
 const [DEADLINE_EXCEEDED, PERMISSION_DENIED, FAILED_PRECONDITION, UNAVAILABLE] = [4, 7, 9, 14];
+
+/** Temporal's, as of version 1.30. */
+const PAUSED = 8;
 
 const failure = (code: number): ServiceError =>
   new ServiceError('Failed to query Workflow', {
@@ -26,6 +29,8 @@ interface Task {
   readonly describing?: number;
   readonly tries?: number;
   readonly events?: readonly object[];
+  /** The run is paused in Temporal. */
+  readonly isPaused?: boolean;
   /** Answers, after it has failed so often. */
   readonly answersAfter?: number;
 }
@@ -33,18 +38,27 @@ interface Task {
 /** The calls to a sync whose queries and updates fail so, and whose descriptions, if at all, so; its workflow task is tried so often. */
 async function calls(
   code: number,
-  { describing, tries = 1, events = FAILING, answersAfter = Number.POSITIVE_INFINITY }: Task = {},
+  {
+    describing,
+    tries = 1,
+    events = FAILING,
+    isPaused = false,
+    answersAfter = Number.POSITIVE_INFINITY,
+  }: Task = {},
 ) {
   const description = {
     workflowId: 'sync/c/shop',
     runId: 'r',
-    raw: { pendingWorkflowTask: { attempt: tries } },
+    raw: {
+      pendingWorkflowTask: { attempt: tries },
+      ...(isPaused && { workflowExecutionInfo: { status: PAUSED } }),
+    },
   };
   let asked = 0;
   const fails = async () =>
     await ((asked += 1) > answersAfter ? Promise.resolve({ sha: 'a' }) : Promise.reject(failure(code)));
   const handle = {
-    query: fails,
+    query: isPaused ? async () => await Promise.reject(new QueryRejectedError(trusted(PAUSED))) : fails,
     executeUpdate: fails,
     describe: async () =>
       await (describing === undefined ? description : Promise.reject(failure(describing))),
@@ -144,4 +158,16 @@ describe('a sync whose workflow task times out again and again, of a slow worker
     expect(await status()).toEqual({ sha: 'a' });
     expect(slow()).toBeUndefined();
   });
+});
+
+it('a sync that is paused in Temporal is told as such at once, with what lets it go on', async () => {
+  const told = {
+    name: 'CliError',
+    message:
+      'the run sync/c/shop does not go on: it was paused in Temporal\n' +
+      '  `temporal workflow unpause --namespace team --workflow-id sync/c/shop`, then `fairlead sync shop`',
+  };
+  const { sync, status } = await calls(FAILED_PRECONDITION, { isPaused: true });
+  await expect(sync(() => ({}), AbortSignal.timeout(2_000))).rejects.toMatchObject(told);
+  await expect(status()).rejects.toMatchObject(told);
 });
