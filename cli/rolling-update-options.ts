@@ -146,8 +146,10 @@ async function readManifest(file: string, namespace: string, io: Io): Promise<Co
     throw usage(`${file} must hold one ReplicationController (apiVersion: v1) and nothing else`);
   }
   const [metadata, spec] = [withoutNulls(value['metadata']), withoutNulls(value['spec'])];
-  if (typeof metadata['name'] !== 'string' || !isObject(spec['template'])) {
-    throw usage(`${file}: the ReplicationController needs metadata.name and spec.template`);
+  if (typeof metadata['name'] !== 'string' || !saysPod(spec['template'])) {
+    throw usage(
+      `${file}: the ReplicationController needs metadata.name and spec.template.spec.containers, a list of mappings`,
+    );
   }
   for (const field of ['labels', 'annotations']) {
     if (metadata[field] !== undefined && !isObject(metadata[field]))
@@ -166,6 +168,12 @@ async function readManifest(file: string, namespace: string, io: Io): Promise<Co
   return controllerOfFile(
     trusted<ControllerManifest>({ ...value, metadata: { ...metadata, namespace }, spec }),
   );
+}
+
+/** Whatever else is in it the apiserver tells; without containers there is nothing to compare. */
+function saysPod(template: unknown): boolean {
+  const containers = isObject(template) && isObject(template['spec']) && template['spec']['containers'];
+  return Array.isArray(containers) && containers.every(isObject);
 }
 
 /** As the apiserver takes it, to which a field that is left empty is one that is absent. */

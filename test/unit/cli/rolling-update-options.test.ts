@@ -59,7 +59,8 @@ describe('the file of a rolling update from standard input', () => {
   };
 
   it('is read whatever that is', async () => {
-    const text = 'apiVersion: v1\nkind: ReplicationController\nmetadata: {name: foo}\nspec: {template: {}}\n';
+    const text =
+      'apiVersion: v1\nkind: ReplicationController\nmetadata: {name: foo}\nspec: {template: {spec: {containers: []}}}\n';
     expect(await read(Readable.from([text]), new AbortController().signal)).toMatchObject({ name: 'foo' });
   });
 
@@ -80,7 +81,7 @@ describe('the number of replicas in the file', () => {
 
   const read = async (replicas: string) => {
     const filename = join(directory, 'foo.yaml');
-    const spec = `{replicas: ${replicas}, template: {}}`;
+    const spec = `{replicas: ${replicas}, template: {spec: {containers: []}}}`;
     await writeFile(
       filename,
       `apiVersion: v1\nkind: ReplicationController\nmetadata: {name: foo}\nspec: ${spec}\n`,
@@ -112,7 +113,7 @@ describe('the number of replicas in the file', () => {
 
   it('none at all leaves the size as it is', async () => {
     expect(await read('null')).toMatchObject({
-      start: { change: { manifest: { spec: { template: {} } } } },
+      start: { change: { manifest: { spec: { template: { spec: { containers: [] } } } } } },
     });
     expect(await read('null')).not.toHaveProperty('start.change.manifest.spec.replicas');
   });
@@ -124,7 +125,7 @@ describe('what the file leaves empty', () => {
     Object.defineProperty(process, 'stdin', { value: stdin, configurable: true });
   });
 
-  const read = async (metadata: string, spec = '{template: {}}') => {
+  const read = async (metadata: string, spec = '{template: {spec: {containers: []}}}') => {
     const text = `apiVersion: v1\nkind: ReplicationController\nmetadata: ${metadata}\nspec: ${spec}\n`;
     Object.defineProperty(process, 'stdin', { value: Readable.from([text]), configurable: true });
     const options = { filename: '-', pollInterval: 1_000 };
@@ -137,20 +138,32 @@ describe('what the file leaves empty', () => {
     async (field) => {
       const { start } = await read(`{name: foo, ${field}}`);
       expect(start.change).toMatchObject({
-        manifest: { metadata: { name: 'foo', namespace: 'default' }, spec: { template: {} } },
+        manifest: {
+          metadata: { name: 'foo', namespace: 'default' },
+          spec: { template: { spec: { containers: [] } } },
+        },
       });
     },
   );
 
-  it.each(['{template: }', '{replicas: 3}', '{template: [a]}', '{template: app}', ''])(
-    'spec %s says no pod',
-    async (spec) => {
-      await expect(read('{name: foo}', spec)).rejects.toMatchObject({
-        message: '-: the ReplicationController needs metadata.name and spec.template',
-        exitCode: 2,
-      });
-    },
-  );
+  it.each([
+    '{template: }',
+    '{replicas: 3}',
+    '{template: [a]}',
+    '{template: app}',
+    '{template: {}}',
+    '{template: {spec: }}',
+    '{template: {spec: {containers: }}}',
+    '{template: {spec: {containers: {name: app}}}}',
+    '{template: {spec: {containers: [app]}}}',
+    '',
+  ])('spec %s says no pod', async (spec) => {
+    await expect(read('{name: foo}', spec)).rejects.toMatchObject({
+      message:
+        '-: the ReplicationController needs metadata.name and spec.template.spec.containers, a list of mappings',
+      exitCode: 2,
+    });
+  });
 
   it.each(['labels: 5', 'labels: [a]', 'annotations: app'])('%s is a mistake of usage', async (field) => {
     const [name = ''] = field.split(':');
