@@ -67,11 +67,12 @@ export async function runControllerWish(verb: RolloutWish, call: Call<WishOption
         { code: 'NotKept' },
       );
     }
-    const { changed, message, isIdle = false, refused } = await writes[verb]();
+    const { changed, message, isIdle = false, isTurned = false, refused } = await writes[verb]();
     // Where nothing is under way it is as wished; where it goes on all the same nobody may think that it was aborted, or paused.
     if (refused !== undefined) throw updateRefusal(plan.view, refused);
     // Without an update there is nothing that a run could do, and one that was started would fail.
-    const isForRun = changed && !isIdle;
+    // Who turned it round before may have told nobody.
+    const isForRun = (changed || isTurned) && !isIdle;
     const run = isForRun ? await tellRun(session, verb, reference, { by, reason }) : undefined;
     const look =
       isForRun && notKept === undefined && call.options.wait

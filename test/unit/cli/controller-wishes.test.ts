@@ -12,7 +12,7 @@ import { ANNOTATION } from '../../../planners/names.ts';
 import type { JsonObject, KubernetesObject } from '../../../planners/objects.ts';
 import type { UpdateWrite } from '../../../planners/rolling-update-steps.ts';
 import { captureIo } from '../../support/cli.ts';
-import { begin, foo } from '../../support/simulated-update.ts';
+import { STATE, begin, foo } from '../../support/simulated-update.ts';
 import { WatchServer, answer } from '../../support/watch-server.ts';
 
 let server: WatchServer;
@@ -133,5 +133,19 @@ it('an apiserver that goes away when the pause is written takes nothing from tha
   expect(err).toMatch(/^note: written on the object; the run was not told: GET .*away\n/);
   expect(err).toMatch(
     /\nnote: written on the object; whether a worker is there was not looked at: .*away\n$/,
+  );
+});
+
+it('abort again tells the run again: the first may have told nobody', async () => {
+  world = foo();
+  begin(world, undefined, { ...STATE, updatePeriodMs: 60_000 });
+  await wish('abort', '--no-wait');
+  const { code, out, err } = await wish('abort', '--no-wait');
+  expect({ code, out }).toEqual({
+    code: 0,
+    out: 'nothing to do: the update of foo is being rolled back already\n',
+  });
+  expect(err).toMatch(
+    /^note: written on the object; the run was not told: Temporal at 127\.0\.0\.1:1 does not/,
   );
 });
