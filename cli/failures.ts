@@ -159,19 +159,21 @@ export function missingPermission(permission: Permission): string {
   );
 }
 
-/** The commands that give it. */
+/** The commands that give it, whoever else was given it or something like it before: what they make is called after what it allows, and to whom. */
 export function commandToAllow({ user, verb, resource, group, namespace, name }: Permission): string {
   const [role, binding, scope] =
     namespace === undefined
       ? ['clusterrole', 'clusterrolebinding', '']
       : ['role', 'rolebinding', ` -n ${shellWord(namespace)}`];
-  const called = `fairlead-${verb}-${resource.replace('/', '-')}`;
   const only = name === undefined ? '' : ` --resource-name=${shellWord(name)}`;
   const [plain, subresource] = resource.split('/');
   const kubectlResource = `${group === '' ? String(plain) : `${String(plain)}.${group}`}${subresource === undefined ? '' : `/${subresource}`}`;
+  const called = ['fairlead', verb, kubectlResource.replace('/', '-'), name ?? []].flat().join('-');
+  // A user may be called anything, an object may not.
+  const bound = shellWord(`${called}-${user.replace(/[/%]/g, '-')}`);
   return (
-    `kubectl create ${role} ${called}${scope} --verb=${verb} --resource=${kubectlResource}${only} && ` +
-    `kubectl create ${binding} ${called}${scope} --${role}=${called} ${subjectFlag(user)}`
+    `kubectl create ${role} ${called}${scope} --verb=${verb} --resource=${kubectlResource}${only} --dry-run=client -o yaml | kubectl apply -f - && ` +
+    `kubectl create ${binding} ${bound}${scope} --${role}=${called} ${subjectFlag(user)}`
   );
 }
 

@@ -99,7 +99,7 @@ it.each(['pause', 'abort'])(
     expect(patched).toContain('foo');
     expect({ code, out }).toEqual({ code: 0, out: expect.stringMatching(/^the update of foo is /) });
     expect(err).toMatch(
-      /^note: written on the object; the run was not told: you may not read namespace kube-system, whose uid tells clusters apart; add it: .*--resource-name=kube-system && kubectl create clusterrolebinding .* --user=ann/,
+      /^note: written on the object; the run was not told: you may not read namespace kube-system, whose uid tells clusters apart; add it: kubectl create clusterrole fairlead-get-namespaces-kube-system .*--resource-name=kube-system --dry-run=client -o yaml \| kubectl apply -f - && kubectl create clusterrolebinding fairlead-get-namespaces-kube-system-ann .* --user=ann/,
     );
   },
 );

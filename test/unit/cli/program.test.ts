@@ -177,8 +177,8 @@ describe('failures', () => {
       message: [
         'you (bob) may not patch statefulsets.fairlead.dev in namespace shop',
         '  missing rule: apiGroups: ["fairlead.dev"], resources: ["statefulsets"], verbs: ["patch"]',
-        '  add it:       kubectl create role fairlead-patch-statefulsets -n shop --verb=patch --resource=statefulsets.fairlead.dev && ' +
-          'kubectl create rolebinding fairlead-patch-statefulsets -n shop --role=fairlead-patch-statefulsets --user=bob',
+        '  add it:       kubectl create role fairlead-patch-statefulsets.fairlead.dev -n shop --verb=patch --resource=statefulsets.fairlead.dev --dry-run=client -o yaml | kubectl apply -f - && ' +
+          'kubectl create rolebinding fairlead-patch-statefulsets.fairlead.dev-bob -n shop --role=fairlead-patch-statefulsets.fairlead.dev --user=bob',
       ].join('\n'),
     });
   });
