@@ -34,7 +34,7 @@ export interface UpdateWishResult extends WishResult {
   readonly isIdle?: true;
   /** Why it cannot be, where an update is under way that goes on all the same. */
   readonly refused?: Refused;
-  /** It is on its way back, whoever has turned it round: its run may still wait for its update period. */
+  /** It is on its way back, whoever has turned it round, and its run may still wait for its update period. */
   readonly isTurned?: true;
 }
 
@@ -154,7 +154,9 @@ export async function abortUpdate(
   verb: 'abort' | 'rollback' = 'abort',
 ): Promise<UpdateWishResult> {
   const isEnding = (await whyNamespaceEnds(client, reference.namespace)) !== undefined;
-  return await edit(client, reference, (view) => turn({ ...view, isEnding }, { verb, ...wish(wisher, now) }));
+  return await edit(client, reference, (view) =>
+    decideTurn({ ...view, isEnding }, { verb, ...wish(wisher, now) }),
+  );
 }
 
 /**
@@ -168,7 +170,7 @@ export async function turnUpdate(
   now: number,
 ): Promise<UpdateWishResult> {
   const turned = turnedBy(commit, 'brings another manifest', now);
-  return await edit(client, reference, (view) => turn(view, turned));
+  return await edit(client, reference, (view) => decideTurn(view, turned));
 }
 
 /**
@@ -184,7 +186,7 @@ export async function dropUpdate(
 ): Promise<UpdateWishResult> {
   const turned = turnedBy(commit, 'leaves it out', now);
   return await edit<UpdateWishResult>(client, reference, (view) => {
-    if (!view.isRenamed || view.record === undefined) return turn(view, turned);
+    if (!view.isRenamed || view.record === undefined) return decideTurn(view, turned);
     const message = `the update of ${view.name} ends before all its pods are there`;
     return {
       ...change(message, setState(view.record, { phase: 'Aborted', turned }, message)),
@@ -198,7 +200,8 @@ function turnedBy(commit: string, what: string, now: number): Turned {
   return { verb: 'commit', commit, reason, at: new Date(now).toISOString() };
 }
 
-function turn(view: UpdateView, turned: Turned): Decision<UpdateWishResult> {
+/** What turns an update round; where it is so already, whether its run has to be told again: whoever wrote it may have told nobody. */
+export function decideTurn(view: UpdateView, turned: Turned): Decision<UpdateWishResult> {
   const letGo = releaseInEnding(view);
   if (letGo?.do === 'write') return { ...change(letGo.write.message, letGo), isIdle: true };
   const decision = decideRollback(view, turned);
@@ -221,7 +224,8 @@ function turn(view: UpdateView, turned: Turned): Decision<UpdateWishResult> {
       }
       return {
         ...nothing(describeTurn(view, 'is being rolled back already', 'is to be rolled back already')),
-        isTurned: true,
+        // What a pause holds, or has no period, has nothing that telling it again could end, and would be woken at each try.
+        ...(view.paused === undefined && view.state.updatePeriodMs > 0 && { isTurned: true }),
       };
   }
 }

@@ -6,6 +6,7 @@ import type { KubernetesClient } from '../../../kubernetes/client.ts';
 import {
   decidePause,
   decideResume,
+  decideTurn,
   describeTurn,
   pauseUpdate,
   resumeUpdate,
@@ -15,7 +16,7 @@ import { ANNOTATION } from '../../../planners/names.ts';
 import { planRollingUpdate } from '../../../planners/rolling-update.ts';
 import { viewUpdate } from '../../../planners/rolling-update-view.ts';
 import type { SimulatedControllers } from '../../support/simulated-controllers.ts';
-import { begin, foo, run } from '../../support/simulated-update.ts';
+import { STATE, begin, foo, run, turn } from '../../support/simulated-update.ts';
 
 const WISH = { by: 'ann', reason: 'look' };
 const viewOf = (world: SimulatedControllers) => viewUpdate(world.snapshot('foo'));
@@ -185,3 +186,20 @@ describe('a wish that a webhook takes back', () => {
     await expect(resumeUpdate(unmoved(pausedByHand(foo())), reference)).rejects.toThrow(takenBack);
   });
 });
+
+it.each([
+  [60_000, false, true],
+  [0, false, undefined],
+  [60_000, true, undefined],
+])(
+  'a turn that is there already, with a period of %i ms, paused: %s, is told again: %s',
+  (period, isPaused, told) => {
+    const world = foo();
+    begin(world, undefined, { ...STATE, updatePeriodMs: period });
+    run(world, { until: ({ purpose }) => purpose === 'ScaleDown' });
+    turn(world);
+    const view = { ...viewOf(world), ...(isPaused && { paused: WISH }) };
+    const { changed, isTurned } = decideTurn(view, { verb: 'commit' });
+    expect({ changed, isTurned }).toEqual({ changed: false, isTurned: told });
+  },
+);
