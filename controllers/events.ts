@@ -43,6 +43,8 @@ interface Series {
   queuedAt: number;
   /** The last write has failed. */
   failed: boolean;
+  /** By what the apiserver could not reach, which may be of its namespace alone. */
+  heldUp: boolean;
 }
 
 /** Events kept waiting at the most. */
@@ -82,7 +84,7 @@ export class EventRecorder {
       const { ref } = subject;
       const name = `${ref.name.slice(0, 200)}.${randomBytes(8).toString('hex')}`;
       const times = { firstSeen: now, lastSeen: now };
-      const state = { count: 1, written: false, queued: false, queuedAt: now, failed: false };
+      const state = { count: 1, written: false, queued: false, queuedAt: now, failed: false, heldUp: false };
       series = { name, ref, type, reason, message: text, ...times, ...state };
       this.#series.set(key, series);
     }
@@ -174,22 +176,30 @@ export class EventRecorder {
 
   async #drain(): Promise<void> {
     let failures = 0;
-    for (let series = this.#queue.shift(); series !== undefined; series = this.#queue.shift()) {
+    for (let series = this.#take(); series !== undefined; series = this.#take()) {
       try {
         await this.#write(series);
         series.failed = false;
+        series.heldUp = false;
         failures = 0;
       } catch (error) {
         failures += 1;
         if (this.#mayTryAgain(series, error)) await this.#tryAgain(series, failures, error);
         else {
           series.failed = false;
+          series.heldUp = false;
           // Not found: its namespace is gone.
           if (!isNotFound(error)) this.#options.onLost?.(toMessage(error));
         }
       }
     }
     this.#draining = undefined;
+  }
+
+  /** The first that nothing is known to hold up; else the first of those that something does. */
+  #take(): Series | undefined {
+    const free = this.#queue.findIndex(({ heldUp }) => !heldUp);
+    return this.#queue.splice(Math.max(free, 0), 1)[0];
   }
 
   #mayTryAgain({ queuedAt }: Series, error: unknown): boolean {
@@ -201,11 +211,14 @@ export class EventRecorder {
    * may be that of one namespace: then the others come first, and those that have not been tried do not wait.
    */
   async #tryAgain(series: Series, failures: number, error: unknown): Promise<void> {
+    // An equal one that came while it was written has queued it.
+    if (series.queued) this.#queue.splice(this.#queue.indexOf(series), 1);
     series.queued = true;
     series.failed = true;
-    if (isUnreached(error)) {
+    series.heldUp = isUnreached(error);
+    if (series.heldUp) {
       this.#queue.push(series);
-      if (this.#queue.some(({ failed }) => !failed)) return;
+      if (this.#queue.some(({ heldUp }) => !heldUp)) return;
     } else {
       this.#queue.unshift(series);
     }

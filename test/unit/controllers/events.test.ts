@@ -192,6 +192,34 @@ describe('events', () => {
     await patient.flush();
   });
 
+  it('of one namespace whose webhook hangs come before no others, though equal ones come while they are tried', async () => {
+    const message =
+      'Internal error occurred: failed calling webhook "audit.example.com": failed to call webhook: Post "https://audit.x.svc:443/": context deadline exceeded';
+    const patient = quick();
+    const held = { ref: { ...subject.ref, namespace: 'held', uid: 'held' } };
+    const tell = (text: string) => patient.record(held, 'Warning', 'RunFailed', text);
+    const next = server.intercept;
+    let tries = 0;
+    let triesBefore: number | undefined;
+    server.intercept = (request, response) => {
+      if (!request.url.pathname.includes('/namespaces/held/')) {
+        triesBefore ??= tries;
+        return next?.(request, response) ?? false;
+      }
+      tries += 1;
+      tell(tries % 2 === 0 ? 'it failed' : 'it failed as well');
+      if (tries === 12) patient.record(subject, 'Warning', 'RunFailed', 'it failed');
+      answer(response, 500, { kind: 'Status', code: 500, reason: 'InternalError', message });
+      return true;
+    };
+    tell('it failed');
+    tell('it failed as well');
+    await eventually('the other is written', () => stored.size === 1);
+    server.intercept = next;
+    await patient.flush();
+    expect(triesBefore).toBe(12);
+  });
+
   it('that found the queue full are written when they come again', async () => {
     for (let index = 0; index < 1_002; index += 1) {
       recorder.record(subject, 'Normal', 'RolloutStarted', `busy ${String(index)}`);
