@@ -12,6 +12,7 @@ import { WorkflowNotFoundError } from '@temporalio/client';
 
 import { isWorkloadKind } from '../kubernetes/workload-api.ts';
 import { workloadKey } from '../kubernetes/workload-key.ts';
+import { isAhead } from '../planners/plan.ts';
 import type { Workload, WorkloadRef } from '../planners/workload.ts';
 import type { RolloutInput } from '../workflows/messages.ts';
 import { readRolloutWorkflowId, rolloutWorkflowId } from '../workflows/messages.ts';
@@ -19,7 +20,7 @@ import type { Observation } from './plan-feed.ts';
 import { startRun, supersedeRun, wakeRun } from './run-calls.ts';
 import type { BadEnding, RunEnd, ToldEnding } from './run-endings.ts';
 import type { RunEntry } from './run-entry.ts';
-import { NO_RESTARTS, countStart, newEntry, wasOfUse } from './run-entry.ts';
+import { LONGEST_RESTART_MS, NO_RESTARTS, countStart, newEntry, wasOfUse } from './run-entry.ts';
 import { awaitRunEnd, describeBadEnding } from './run-endings.ts';
 import type { RunningRun } from './run-state.ts';
 import { learnRun, listOpenRuns, retryMark } from './run-state.ts';
@@ -251,7 +252,7 @@ export class RolloutRuns {
   #startWhenDue(key: string, entry: RunEntry, wanted: Observation): void {
     const { restarts } = entry;
     const now = this.#options.now();
-    if (restarts.target === wanted.target && restarts.notBefore > now) {
+    if (restarts.target === wanted.target && isAhead(restarts.notBefore, now, LONGEST_RESTART_MS)) {
       this.#options.onChange(key, restarts.notBefore);
       return;
     }

@@ -35,6 +35,8 @@ export interface RunEntry {
 }
 
 export const NO_RESTARTS: Restarts = { target: '', count: 0, notBefore: 0 };
+/** The longest wait for the next run of one target, milliseconds. */
+export const LONGEST_RESTART_MS = 60_000;
 /** A run that has lived so long, milliseconds, is no loop. */
 const NO_LOOP_MS = 10_000;
 
@@ -56,7 +58,7 @@ export function newEntry(workflowId: string): RunEntry {
 /** After another start at `now`, milliseconds since the epoch: the first of a target is free, each further one waits twice as long. */
 export function countStart(before: Restarts, target: string, now: number): Restarts {
   const count = before.target === target ? before.count + 1 : 0;
-  const pause = count === 0 ? 0 : Math.min(500 * 2 ** count, 60_000);
+  const pause = count === 0 ? 0 : Math.min(500 * 2 ** count, LONGEST_RESTART_MS);
   return { target, count, notBefore: now + pause };
 }
 

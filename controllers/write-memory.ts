@@ -10,11 +10,10 @@
  */
 
 import type { Action, Refusal } from '../planners/plan.ts';
-import { actionKey } from '../planners/plan.ts';
+import { LONGEST_REFUSAL_MS, actionKey } from '../planners/plan.ts';
 import type { PlaceFailures, Snapshot, Workload } from '../planners/workload.ts';
 
 const FIRST_RETRY_MS = 1_000;
-const LAST_RETRY_MS = 60_000;
 const LAST_FAILURE_MS = 15 * 60_000;
 
 interface Memory {
@@ -50,7 +49,7 @@ export class WriteMemory {
     const before = refusals.get(actionKey(action));
     const previous = before?.revision === revision ? before : undefined;
     const attempts = (previous?.attempts ?? 0) + 1;
-    const retryAt = now + Math.min(FIRST_RETRY_MS * 2 ** (attempts - 1), LAST_RETRY_MS);
+    const retryAt = now + Math.min(FIRST_RETRY_MS * 2 ** (attempts - 1), LONGEST_REFUSAL_MS);
     refusals.set(actionKey(action), {
       since: previous?.since ?? now,
       retryAt,

@@ -2,7 +2,7 @@
 
 import { isNote } from './complete-mark.ts';
 import type { Action, Purpose, Reason, ReasonCode, Refusal, WritableResource } from './plan.ts';
-import { actionKey } from './plan.ts';
+import { LONGEST_REFUSAL_MS, actionKey, isAhead } from './plan.ts';
 import { MOST_NAMES, compareReasons, describePin, sentence } from './reasons.ts';
 import type { Workload } from './workload.ts';
 
@@ -73,7 +73,7 @@ export class PlanBuilder {
     const refusal = this.#refusal(action);
     // Also when it is due again: that it will be taken this time is not known.
     if (refusal !== undefined && !isNote(action)) this.#settled = false;
-    if (refusal !== undefined && refusal.retryAt > this.#now) {
+    if (refusal !== undefined && isAhead(refusal.retryAt, this.#now, LONGEST_REFUSAL_MS)) {
       this.#refused(action, refusal);
       return false;
     }
@@ -89,7 +89,7 @@ export class PlanBuilder {
   /** Adds a write of the rollout. False if it is in back-off after a refusal. */
   addBatch(action: Action): boolean {
     const refusal = this.#refusal(action);
-    if (refusal !== undefined && refusal.retryAt > this.#now) {
+    if (refusal !== undefined && isAhead(refusal.retryAt, this.#now, LONGEST_REFUSAL_MS)) {
       this.#refused(action, refusal);
       return false;
     }

@@ -212,3 +212,11 @@ export function actionKey({
   const path = [resource, namespace, name].filter((part) => part !== undefined).join('/');
   return subresource === 'eviction' ? `evict ${path}` : `${verb} ${path}`;
 }
+
+/** The longest back-off of a refused write, milliseconds. */
+export const LONGEST_REFUSAL_MS = 60_000;
+
+/** Whether `at` is still to come. What is further off than the longest wait, milliseconds, is of a clock that was set back: it holds nothing. */
+export function isAhead(at: number, now: number, longest: number): boolean {
+  return at > now && at - now <= longest;
+}
