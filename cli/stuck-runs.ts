@@ -64,7 +64,7 @@ export function describeSlow(workflowId: string): string {
 }
 
 /** What to do about a run whose workflow task times out. */
-export const MEND_SLOW =
+const MEND_SLOW =
   'give the worker more CPU; a run that is only slow goes on by itself, and is not to be terminated (its log says if something else is wrong)';
 
 /** The command that ends such a run. What it has done stays; the next run of a repository looks at the cluster before it writes. */

@@ -16,7 +16,7 @@ import type { DaemonSet } from '../../planners/workload.ts';
 import type { DaemonCheck, DaemonPlanner, SimulatedDaemons } from '../support/simulated-daemons.ts';
 import { aimOf, daemonHistories, runDaemonHistory } from '../support/simulated-daemons.ts';
 
-const RUNS = Number(process.env['FAIRLEAD_PROPERTY_RUNS'] ?? 80);
+const RUNS = Number(process.env['FAIRLEAD_PROPERTY_RUNS'] ?? 40);
 const SURGE: Partial<DaemonSet> = { maxSurge: 1, maxUnavailable: 0, podUpdatePolicy: 'ReCreate' };
 const nothing: DaemonCheck = () => undefined;
 

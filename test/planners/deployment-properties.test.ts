@@ -15,7 +15,7 @@ import type {
 import { deploymentHistories, runDeploymentHistory } from '../support/simulated-replica-sets.ts';
 import { normaliseTemplate } from '../../planners/template-defaults.ts';
 
-const RUNS = Number(process.env['FAIRLEAD_PROPERTY_RUNS'] ?? 160);
+const RUNS = Number(process.env['FAIRLEAD_PROPERTY_RUNS'] ?? 100);
 const nothing: DeploymentCheck = () => undefined;
 
 interface Play {

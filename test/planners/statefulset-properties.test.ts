@@ -15,7 +15,7 @@ import { runsOldImage } from '../support/simulated-kubelet.ts';
 import { budgetBreaches, histories, runHistory, templateNumber } from '../support/simulated-history.ts';
 import type { Planner } from '../support/simulated-history.ts';
 
-const RUNS = Number(process.env['FAIRLEAD_PROPERTY_RUNS'] ?? 100);
+const RUNS = Number(process.env['FAIRLEAD_PROPERTY_RUNS'] ?? 60);
 
 type Check = (plan: Plan<StatefulSetStatus>, snapshot: Snapshot<StatefulSet>, now: number) => void;
 

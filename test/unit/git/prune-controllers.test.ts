@@ -67,7 +67,9 @@ beforeEach(async () => {
     else if (one === undefined) {
       const details = { name: pathname.split('/').at(-1) };
       answer(response, 404, { kind: 'Status', code: 404, reason: 'NotFound', details });
-    } else answer(response, 200, method === 'DELETE' ? { kind: 'Status', metadata: {} } : one);
+    } else if (method === 'PATCH')
+      answer(response, 200, { ...one, metadata: { ...one.metadata, resourceVersion: 'another' } });
+    else answer(response, 200, method === 'DELETE' ? { kind: 'Status', metadata: {} } : one);
     return true;
   };
   client = new KubernetesClient(plainConnection(server.url));
