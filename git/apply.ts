@@ -7,7 +7,7 @@ import { ANNOTATION, FIELD_MANAGER } from '../planners/names.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
 import type { ReplicationController } from '../planners/replication-controller.ts';
 import { bodyToApply, rollController } from './apply-controller.ts';
-import { carriedWishes } from './carried-wishes.ts';
+import { carriedWishes, pauseDenied } from './carried-wishes.ts';
 import type { CommitContext } from './commit.ts';
 import { collisions } from './collisions.ts';
 import { findCounterpart } from './counterpart.ts';
@@ -180,7 +180,7 @@ async function unpin(
  * Migration between the workload APIs: deletes the same workload under the other API without its pods, claims and revisions,
  * and waits until it is gone, so that the two never own the same pods. Answers the wishes to carry over; undefined when the
  * old object is somebody else's.
- * @throws NotYetError while the old object is still there, or has pods that are being updated in place
+ * @throws NotYetError while the old object is still there, has pods that are being updated in place, or is held against what git says
  */
 async function orphanCounterpart(
   context: CommitContext,
@@ -197,6 +197,8 @@ async function orphanCounterpart(
   if (annotations?.[ANNOTATION.repository] !== repository.name) return undefined;
   if (old.metadata.deletionTimestamp === undefined) await awaitInPlaceUpdates(context, object, old);
   const wishes = carriedWishes(old, object.manifest);
+  const denied = old.metadata.deletionTimestamp === undefined && pauseDenied(wishes, object.manifest.body);
+  if (denied) throw new NotYetError(`${object.label}: ${denied}`);
   if (Object.keys(wishes).length > 0) {
     // Remembered before the deletion: a crash in between must not lose an operator's pause.
     await store.update(

@@ -2,10 +2,12 @@
 
 import type { OwnedPath } from '../kubernetes/managed-fields.ts';
 import { appliedFields, fieldsAt } from '../kubernetes/managed-fields.ts';
-import { asRecord } from '../kubernetes/values.ts';
+import { asRecord, trusted } from '../kubernetes/values.ts';
 import { isNoteOfField, noteOfField, readPaused } from '../kubernetes/wish-annotations.ts';
 import { hasPausedField, isWorkloadKind } from '../kubernetes/workload-api.ts';
 import { ANNOTATION, FIELD_MANAGER } from '../planners/names.ts';
+import { describeWish } from '../planners/reasons.ts';
+import { ownField } from '../planners/values.ts';
 import type { JsonObject, KubernetesObject } from '../planners/objects.ts';
 import type { Wish } from '../planners/workload.ts';
 import type { Manifest } from './manifests.ts';
@@ -24,6 +26,21 @@ export function carriedWishes(old: KubernetesObject, manifest: Manifest): Wishes
 export function withoutNamed(wishes: Wishes, body: JsonObject): Wishes {
   const named = asRecord(asRecord(body['metadata'])['annotations']);
   return Object.fromEntries(Object.entries(wishes).filter(([name]) => !Object.hasOwn(named, name)));
+}
+
+/** Why an object does not move yet: an operator holds it, and its manifest says that nobody does. Undefined: nothing is in the way. Pure. */
+export function pauseDenied({ [ANNOTATION.paused]: carried }: Wishes, body: JsonObject): string | undefined {
+  const named = trusted<Readonly<Record<string, string>>>(
+    asRecord(asRecord(body['metadata'])['annotations']),
+  );
+  const held = carried === undefined ? undefined : readPaused({ [ANNOTATION.paused]: carried }, false);
+  const said = ownField(named, ANNOTATION.paused);
+  if (held === undefined || said === undefined || readPaused(named, isSpecPaused(body)) !== undefined)
+    return undefined;
+  return (
+    `it is ${`paused ${describeWish(held)}`.trimEnd()}, and its manifest says ${ANNOTATION.paused}: ${JSON.stringify(said)}: end the pause under its present ` +
+    'API (`fairlead rollout resume`), or take the annotation out of the manifest'
+  );
 }
 
 function pauseToCarry(old: KubernetesObject, manifest: Manifest): Wish | undefined {

@@ -1,9 +1,10 @@
 import { expect, it } from '@jest/globals';
 
-import { carriedWishes, withoutNamed } from '../../../git/carried-wishes.ts';
+import { carriedWishes, pauseDenied, withoutNamed } from '../../../git/carried-wishes.ts';
 import type { Manifest } from '../../../git/manifests.ts';
+import { trusted } from '../../../kubernetes/values.ts';
 import { noteOfField, readPaused } from '../../../kubernetes/wish-annotations.ts';
-import type { KubernetesObject } from '../../../planners/objects.ts';
+import type { JsonObject, KubernetesObject } from '../../../planners/objects.ts';
 
 const KEY = 'fairlead.dev/paused';
 const WISH = { by: 'alice', reason: 'disk alarm' };
@@ -102,4 +103,31 @@ it('what the manifest says itself is not carried beside it', () => {
   expect(withoutNamed(wishes, body({ [KEY]: 'false' }))).toEqual({ other: '{}' });
   expect(withoutNamed(wishes, body({ note: 'x' }))).toEqual(wishes);
   expect(withoutNamed(wishes, {})).toEqual(wishes);
+});
+
+it.each<[what: string, wish: object | undefined, body: object, says: RegExp | undefined]>([
+  [
+    'by the annotation',
+    WISH,
+    { metadata: { annotations: { [KEY]: 'false' } } },
+    /^it is paused by alice: disk alarm, and its manifest says fairlead\.dev\/paused: "false": end the pause/,
+  ],
+  [
+    'by nobody known',
+    {},
+    { metadata: { annotations: { [KEY]: 'false' } } },
+    /^it is paused, and its manifest/,
+  ],
+  ['and holds it too', WISH, { metadata: { annotations: { [KEY]: 'true' } } }, undefined],
+  [
+    'and holds it by the field',
+    WISH,
+    { metadata: { annotations: { [KEY]: 'false' } }, spec: { paused: true } },
+    undefined,
+  ],
+  ['nothing', WISH, {}, undefined],
+  ['it, and nobody holds it', undefined, { metadata: { annotations: { [KEY]: 'false' } } }, undefined],
+])('an operator holds it, and the manifest says that nobody does: %s', (_, wish, body, says) => {
+  const wishes: Record<string, string> = wish === undefined ? {} : { [KEY]: JSON.stringify(wish) };
+  expect(pauseDenied(wishes, trusted<JsonObject>(body)) ?? 'nothing').toMatch(says ?? /^nothing$/);
 });
