@@ -97,6 +97,8 @@ export async function pruneObjects(
   const problems: Problem[] = [];
   const leaving: Leaving[] = [];
   const tell = (note: string) => {
+    // Where its write was not the last of it, the next attempt finds it once more.
+    if (told.includes(note)) return;
     kept.push(note);
     told.push(note);
     onTold?.(told);

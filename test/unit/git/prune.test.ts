@@ -117,6 +117,11 @@ it('what an earlier attempt has detached is told by the one that ends, which fin
   expect((await pruneObjects(context, [ENTRY], setting)).kept).toEqual([]);
   const again = await pruneObjects(context, [ENTRY], setting, { isRepeated: true, told: told.at(-1) ?? [] });
   expect(again.kept).toEqual(first.kept);
+
+  // Its write got lost, and is made once more.
+  found = [object({ annotations: { ...OURS, ...detach } })];
+  const twice = await pruneObjects(context, [ENTRY], setting, { isRepeated: true, told: told.at(-1) ?? [] });
+  expect(twice.kept).toEqual(first.kept);
 });
 
 describe('an object whose deletion is denied', () => {
