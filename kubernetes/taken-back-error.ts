@@ -24,7 +24,9 @@ export class TakenBackError extends Error {
 export function assertChanged(
   path: ResourcePath,
   before: string | undefined,
-  { metadata }: { readonly metadata: Pick<ObjectMeta, 'resourceVersion'> },
+  { metadata }: { readonly metadata: Pick<ObjectMeta, 'resourceVersion' | 'deletionTimestamp'> },
 ): void {
+  // The last finalizer was taken off: the object is gone with that, and answered as it was.
+  if (metadata.deletionTimestamp !== undefined) return;
   if (before !== undefined && metadata.resourceVersion === before) throw new TakenBackError(path);
 }
