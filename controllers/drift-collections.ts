@@ -29,7 +29,7 @@ interface Collection {
   readonly stop: AbortController;
   /** Why the last try failed. Undefined: it is watched, or was never tried. */
   trouble: string | undefined;
-  /** It was listed, and is not served there any more: what was in it is gone. */
+  /** It was listed, and is not served there any more. */
   isGone: boolean;
 }
 

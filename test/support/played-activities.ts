@@ -3,8 +3,10 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 
+import { afterAll, beforeAll } from '@jest/globals';
+import { Context } from '@temporalio/activity';
 import { Client, Connection } from '@temporalio/client';
-import { NativeConnection, Worker } from '@temporalio/worker';
+import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
 import type { WorkerOptions } from '@temporalio/worker';
 
 import { findBinary } from '../../local/binaries.ts';
@@ -15,7 +17,10 @@ import { leaderTaskQueue, waitsTaskQueue, workflowTaskQueue } from '../../workfl
 import { builtWorker } from './built-worker.ts';
 import { found } from './eventually.ts';
 
-export interface PlayedActivities {
+/** Less than the shortest time in which an activity has to show that it lives. */
+const HEARTBEAT_MS = 200;
+
+interface PlayedActivities {
   readonly client: Client;
   /** Runs workflows of this cluster with these activities, until the function has resolved; at a time `slots` that do not wait. */
   readonly play: (
@@ -27,7 +32,34 @@ export interface PlayedActivities {
   readonly stop: () => Promise<void>;
 }
 
-export async function startPlayedActivities(): Promise<PlayedActivities> {
+/** A Temporal server of its own for the tests of a file. */
+export function usePlayedActivities(): () => PlayedActivities {
+  let played: PlayedActivities | undefined;
+  beforeAll(async () => {
+    Runtime.install({ logger: new DefaultLogger('ERROR') });
+    played = await startPlayedActivities();
+  }, 240_000);
+  afterAll(async () => {
+    await played?.stop();
+  });
+  return () => {
+    if (played === undefined) throw new Error('Temporal was not started');
+    return played;
+  };
+}
+
+/** An activity that goes on until its run is cancelled, or its worker ends. */
+export async function waitForCancellation(): Promise<never> {
+  const { cancelled, heartbeat } = Context.current();
+  const timer = setInterval(heartbeat, HEARTBEAT_MS);
+  try {
+    return await cancelled;
+  } finally {
+    clearInterval(timer);
+  }
+}
+
+async function startPlayedActivities(): Promise<PlayedActivities> {
   const codePath = join(await builtWorker(), 'workflow-bundle.js');
   const [port = 0] = await findFreePorts(1);
   const address = `127.0.0.1:${String(port)}`;

@@ -1,17 +1,15 @@
 /** Clicks that come when a run can hardly hear them: cancellation while a write hangs, signals while it closes. */
 
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { Context } from '@temporalio/activity';
 import { WorkflowFailedError } from '@temporalio/client';
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
-import { DefaultLogger, Runtime } from '@temporalio/worker';
 
 import type { RolloutInput } from '../../workflows/messages.ts';
 import { workflowTaskQueue } from '../../workflows/messages.ts';
 import type { RollingUpdateInput } from '../../workflows/rolling-update-messages.ts';
 import { found } from '../support/eventually.ts';
-import type { PlayedActivities } from '../support/played-activities.ts';
-import { startPlayedActivities } from '../support/played-activities.ts';
+import { usePlayedActivities } from '../support/played-activities.ts';
 
 const HEARTBEAT_MS = 200;
 
@@ -25,16 +23,7 @@ const rollout: Omit<RolloutInput, 'cluster'> = {
 };
 const update: Omit<RollingUpdateInput, 'cluster'> = { ...input, namespace: 'default', name: 'web' };
 
-let played: PlayedActivities;
-
-beforeAll(async () => {
-  Runtime.install({ logger: new DefaultLogger('ERROR') });
-  played = await startPlayedActivities();
-}, 240_000);
-
-afterAll(async () => {
-  await played.stop();
-});
+const played = usePlayedActivities();
 
 /** A write that is answered with an error once its run was cancelled. */
 async function failOnceCancelled(): Promise<never> {
@@ -60,7 +49,7 @@ function failOnceAndPause(): () => Promise<object> {
 
 /** Somebody sends the run of a workflow a signal. */
 async function resume(workflowId: string): Promise<void> {
-  await played.client.workflow.getHandle(workflowId).signal('resume', { by: 'ann' });
+  await played().client.workflow.getHandle(workflowId).signal('resume', { by: 'ann' });
 }
 
 /** Starts a run, and cancels it as soon as it writes. @returns why it ended, and what was called, in order */
@@ -78,8 +67,8 @@ async function cancelledWhileWriting(
     },
   ]);
   let cause: unknown;
-  await played.play(workflow, Object.fromEntries(named), async () => {
-    const handle = await played.client.workflow.start(workflow, {
+  await played().play(workflow, Object.fromEntries(named), async () => {
+    const handle = await played().client.workflow.start(workflow, {
       workflowId: workflow,
       taskQueue: workflowTaskQueue(workflow),
       args: [{ ...args, cluster: workflow }],

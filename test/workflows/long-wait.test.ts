@@ -1,25 +1,14 @@
 /** A commit that waits for days for what says something else all the time: it has no next execution, so its history must not fill. */
 
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { DefaultLogger, Runtime } from '@temporalio/worker';
+import { expect, it } from '@jest/globals';
 
 import type { AwaitRolloutsInput } from '../../activities/commit-types.ts';
 import { workflowTaskQueue } from '../../workflows/messages.ts';
-import type { PlayedActivities } from '../support/played-activities.ts';
-import { startPlayedActivities } from '../support/played-activities.ts';
+import { usePlayedActivities } from '../support/played-activities.ts';
 
 const NONE = { total: 0, first: [], lines: [] };
 
-let played: PlayedActivities;
-
-beforeAll(async () => {
-  Runtime.install({ logger: new DefaultLogger('ERROR') });
-  played = await startPlayedActivities();
-}, 240_000);
-
-afterAll(async () => {
-  await played.stop();
-});
+const played = usePlayedActivities();
 
 it('nothing that it waits for is news once its history is long', async () => {
   const shown: AwaitRolloutsInput['shown'][] = [];
@@ -34,9 +23,9 @@ it('nothing that it waits for is news once its history is long', async () => {
     },
     recordCommit: async () => await Promise.resolve({ mayPassLater: false }),
   };
-  await played.play('blue', activities, async () => {
+  await played().play('blue', activities, async () => {
     const run = { cluster: 'blue', clusterUid: 'uid', repository: 'shop', searchAttributes: [] };
-    await played.client.workflow.execute('commit', {
+    await played().client.workflow.execute('commit', {
       workflowId: 'commit',
       taskQueue: workflowTaskQueue('blue'),
       args: [{ ...run, sha: 'a'.repeat(40), historyLimit: 20 }],

@@ -1,8 +1,6 @@
 /** A sync that is to try a commit whose earlier run somebody has reset: two of one id cannot run. */
 
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { Context } from '@temporalio/activity';
-import { DefaultLogger, Runtime } from '@temporalio/worker';
+import { expect, it } from '@jest/globals';
 
 import { createSyncActivities } from '../../activities/sync.ts';
 import { trusted } from '../../kubernetes/values.ts';
@@ -10,38 +8,18 @@ import { workflowTaskQueue } from '../../workflows/messages.ts';
 import type { SyncView } from '../../workflows/sync-messages.ts';
 import { commitSeenSignal, commitWorkflowId, syncStatusQuery } from '../../workflows/sync-messages.ts';
 import { found } from '../support/eventually.ts';
-import type { PlayedActivities } from '../support/played-activities.ts';
-import { startPlayedActivities } from '../support/played-activities.ts';
+import { usePlayedActivities, waitForCancellation } from '../support/played-activities.ts';
 
 const SHA = 'a'.repeat(40);
 const NONE = { total: 0, first: [], lines: [] };
 
-let played: PlayedActivities;
-
-beforeAll(async () => {
-  Runtime.install({ logger: new DefaultLogger('ERROR') });
-  played = await startPlayedActivities();
-}, 240_000);
-
-afterAll(async () => {
-  await played.stop();
-});
-
-/** A wait that does not end before its run is cancelled. */
-async function waitForCancellation(): Promise<never> {
-  const timer = setInterval(Context.current().heartbeat, 200);
-  try {
-    return await Context.current().cancelled;
-  } finally {
-    clearInterval(timer);
-  }
-}
+const played = usePlayedActivities();
 
 it('ends that run, and applies the commit', async () => {
   const recorded: unknown[] = [];
   let checks = 0;
   type Dependencies = Parameters<typeof createSyncActivities>[0];
-  const real = createSyncActivities(trusted<Dependencies>({ temporal: played.client, clusterUid: 'uid' }));
+  const real = createSyncActivities(trusted<Dependencies>({ temporal: played().client, clusterUid: 'uid' }));
   const activities = {
     stopStrayCommits: real.stopStrayCommits,
     async checkCommit() {
@@ -64,8 +42,8 @@ it('ends that run, and applies the commit', async () => {
     },
   };
   let last: SyncView['last'];
-  await played.play('blue', activities, async () => {
-    const { workflow } = played.client;
+  await played().play('blue', activities, async () => {
+    const { workflow } = played().client;
     const run = { cluster: 'blue', clusterUid: 'uid', repository: 'shop', searchAttributes: [] };
     const taskQueue = workflowTaskQueue('blue');
     const sync = await workflow.start('sync', { workflowId: 'sync', taskQueue, args: [run] });

@@ -1,31 +1,19 @@
 /** Signals whose payload is not one of ours: a run that cannot decode them would hear nothing else any more. */
 
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { Context } from '@temporalio/activity';
-import { DefaultLogger, Runtime } from '@temporalio/worker';
+import { describe, expect, it } from '@jest/globals';
 
 import { workflowTaskQueue } from '../../workflows/messages.ts';
 import { found } from '../support/eventually.ts';
-import type { PlayedActivities } from '../support/played-activities.ts';
-import { startPlayedActivities } from '../support/played-activities.ts';
+import { usePlayedActivities, waitForCancellation } from '../support/played-activities.ts';
 
-let played: PlayedActivities;
-
-beforeAll(async () => {
-  Runtime.install({ logger: new DefaultLogger('ERROR') });
-  played = await startPlayedActivities();
-}, 240_000);
-
-afterAll(async () => {
-  await played.stop();
-});
+const played = usePlayedActivities();
 
 const input = { clusterUid: 'uid', searchAttributes: [] };
 const bytes = (text: string) => new TextEncoder().encode(text);
 
 /** As the menu of the Temporal UI, the `temporal` command or a client in another language may do. */
 async function signal(workflowId: string, signalName: string, encoding?: string, data = ''): Promise<void> {
-  const { workflowService, options } = played.client;
+  const { workflowService, options } = played().client;
   await workflowService.signalWorkflowExecution({
     namespace: options.namespace,
     workflowExecution: { workflowId },
@@ -34,16 +22,6 @@ async function signal(workflowId: string, signalName: string, encoding?: string,
       input: { payloads: [{ metadata: { encoding: bytes(encoding) }, data: bytes(data) }] },
     }),
   });
-}
-
-/** A write that goes on until its run is cancelled. */
-async function waitForCancellation(): Promise<never> {
-  const timer = setInterval(Context.current().heartbeat, 200);
-  try {
-    return await Context.current().cancelled;
-  } finally {
-    clearInterval(timer);
-  }
 }
 
 describe('a signal whose payload cannot be decoded', () => {
@@ -64,9 +42,9 @@ describe('a signal whose payload cannot be decoded', () => {
       closeRun: async () => await Promise.resolve({ outcome: 'Canceled' }),
     };
     const [encoding] = payload;
-    await played.play(encoding, activities, async () => {
+    await played().play(encoding, activities, async () => {
       const workload = { kind: 'StatefulSet', group: 'apps', version: 'v1', namespace: 'shop', name: 'web' };
-      const handle = await played.client.workflow.start('rollout', {
+      const handle = await played().client.workflow.start('rollout', {
         workflowId: encoding,
         taskQueue: workflowTaskQueue(encoding),
         args: [{ ...input, cluster: encoding, workload, target: 'template', onDeadline: 'Report' }],
@@ -83,8 +61,8 @@ describe('a signal whose payload cannot be decoded', () => {
 
   it('does not keep a sync from hearing of a commit', async () => {
     const activities = { stopStrayCommits: async () => await Promise.resolve() };
-    await played.play('sync', activities, async () => {
-      const handle = await played.client.workflow.start('sync', {
+    await played().play('sync', activities, async () => {
+      const handle = await played().client.workflow.start('sync', {
         workflowId: 'sync',
         taskQueue: workflowTaskQueue('sync'),
         args: [{ ...input, cluster: 'sync', repository: 'infra' }],
@@ -108,8 +86,8 @@ it('a rolling update that is told of another without a payload goes on', async (
     advanceRollingUpdate: async () =>
       await Promise.resolve({ outcome: 'paused', paused: {}, progress, waiting: [], written: [] }),
   };
-  await played.play('update', activities, async () => {
-    const handle = await played.client.workflow.start('rollingUpdate', {
+  await played().play('update', activities, async () => {
+    const handle = await played().client.workflow.start('rollingUpdate', {
       workflowId: 'update',
       taskQueue: workflowTaskQueue('update'),
       args: [{ ...input, cluster: 'update', namespace: 'shop', name: 'web' }],

@@ -1,42 +1,18 @@
 /** Waits take no place of what plans and writes, however many there are. */
 
-import { afterAll, beforeAll, it } from '@jest/globals';
-import { Context } from '@temporalio/activity';
-import { DefaultLogger, Runtime } from '@temporalio/worker';
+import { it } from '@jest/globals';
 
 import type { RolloutInput } from '../../workflows/messages.ts';
 import { workflowTaskQueue } from '../../workflows/messages.ts';
 import { found } from '../support/eventually.ts';
-import type { PlayedActivities } from '../support/played-activities.ts';
-import { startPlayedActivities } from '../support/played-activities.ts';
+import { usePlayedActivities, waitForCancellation } from '../support/played-activities.ts';
 
 const CLUSTER = 'waits';
-const HEARTBEAT_MS = 1_000;
 
-let played: PlayedActivities;
-
-beforeAll(async () => {
-  Runtime.install({ logger: new DefaultLogger('ERROR') });
-  played = await startPlayedActivities();
-}, 240_000);
-
-afterAll(async () => {
-  await played.stop();
-});
-
-/** Until its worker ends. */
-async function waitLong(): Promise<never> {
-  const { cancelled, heartbeat } = Context.current();
-  const timer = setInterval(heartbeat, HEARTBEAT_MS);
-  try {
-    return await cancelled;
-  } finally {
-    clearInterval(timer);
-  }
-}
+const played = usePlayedActivities();
 
 async function start(workflow: string, input: object): Promise<void> {
-  await played.client.workflow.start(workflow, {
+  await played().client.workflow.start(workflow, {
     workflowId: JSON.stringify(input),
     taskQueue: workflowTaskQueue(CLUSTER),
     args: [{ cluster: CLUSTER, clusterUid: 'uid', searchAttributes: [], ...input }],
@@ -52,7 +28,7 @@ it('with one place for all that does not wait, a rollout begins while five runs 
   const waiting = new Set<string>();
   const wait = (name: string) => async () => {
     waiting.add(name);
-    return await waitLong();
+    return await waitForCancellation();
   };
   const nothing = { total: 0, first: [], lines: [] };
   const checked = { problems: nothing, stages: [], deferred: 0, changes: 0, prunes: 0, unlisted: 0 };
@@ -108,5 +84,5 @@ it('with one place for all that does not wait, a rollout begins while five runs 
       async () => await Promise.resolve(revisions.includes('next') || undefined),
     );
   };
-  await played.play(CLUSTER, activities, during, 1);
+  await played().play(CLUSTER, activities, during, 1);
 }, 240_000);

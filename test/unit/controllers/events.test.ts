@@ -186,7 +186,8 @@ describe('events', () => {
     await eventually('the other is written', () => stored.size === 1);
     for (; now <= 150_000; now += 30_000) {
       patient.record(held, 'Warning', 'RunFailed', 'it failed');
-      await new Promise((resolve) => setTimeout(resolve, 30));
+      const asked = server.requests.length;
+      await eventually('it is tried again', () => server.requests.length > asked);
     }
     expect(lost[0]).toContain('failed calling webhook');
     await patient.flush();
