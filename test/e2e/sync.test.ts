@@ -45,12 +45,20 @@ const { controlPlane, cluster, sync, follow, setStatus, describeCommit, awaiting
 /** Each play has a repository and a namespace of its own, and mostly waits. Last come those that measure, count or stop a server. */
 const inLane = useLanes(4);
 
-/** Until the wait of the commit has looked at its workloads, and so knows what is under way: its heartbeats say it. */
+/** What the heartbeats of the commit's activities say. One that has nothing to say yet has a payload, too: it is empty. */
+async function heartbeatsOf(repository: string, sha: string): Promise<readonly string[]> {
+  const { raw } = await describeCommit(repository, sha);
+  const payloads = (raw.pendingActivities ?? []).flatMap(
+    ({ heartbeatDetails }) => heartbeatDetails?.payloads ?? [],
+  );
+  return payloads.map(({ data }) => Buffer.from(data ?? []).toString('utf8'));
+}
+
+/** Until the wait of the commit knows that its StatefulSet is under way: its heartbeats name it. */
 async function lookedAt(repository: string, sha: string): Promise<void> {
   await found(`${repository} has looked at its workloads`, async () => {
-    const { raw } = await describeCommit(repository, sha);
-    const looks = raw.pendingActivities?.filter(({ heartbeatDetails }) => heartbeatDetails?.payloads?.length);
-    return (looks ?? []).length > 0 ? true : undefined;
+    const heartbeats = await heartbeatsOf(repository, sha);
+    return heartbeats.some((text) => text.includes('/web: ')) ? true : undefined;
   });
 }
 
@@ -190,13 +198,8 @@ describe('a commit with a workload', () => {
       await awaiting(name, sha);
       await setStatus(set, false);
       await found('the reason is shown', async () => {
-        const { raw } = await describeCommit(name, sha);
-        const details = JSON.stringify(
-          raw.pendingActivities?.map((activity) =>
-            Buffer.from(activity.heartbeatDetails?.payloads?.[0]?.data ?? []).toString('utf8'),
-          ),
-        );
-        return details.includes('one pod to go') ? true : undefined;
+        const heartbeats = await heartbeatsOf(name, sha);
+        return heartbeats.some((text) => text.includes('one pod to go')) ? true : undefined;
       });
       await setStatus(set, true);
       expect(await sync().dealtWith(name, sha)).toMatchObject({ outcome: 'Succeeded' });
