@@ -17,6 +17,7 @@ import { endOf, hasFinished, recordAttempt } from '../kubernetes/attempts.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
 import type { WatchCache } from '../kubernetes/watch-cache.ts';
 import type { Wisher } from '../kubernetes/wish-edits.ts';
+import { TakenBackError } from '../kubernetes/taken-back-error.ts';
 import { WishRefusedError } from '../kubernetes/wish-refused-error.ts';
 import { pauseWorkload, resumeWorkload, undoWorkload } from '../kubernetes/wishes.ts';
 import type { WorkloadTarget } from '../kubernetes/workload-edit.ts';
@@ -197,9 +198,18 @@ export function createRolloutSteps(dependencies: RolloutStepDependencies) {
     try {
       return await writeWish(target, input.verb, wish);
     } catch (error) {
+      if (error instanceof TakenBackError) {
+        tellTakenBack(input, error);
+        return { changed: false, message: error.message, rolledBack: false };
+      }
       if (!isOfAnother(error)) throw error;
       return comesTooLate(error.message);
     }
+  }
+
+  /** Nobody reads the answer of a signal. */
+  function tellTakenBack({ workload: ref }: RunReference, { message }: TakenBackError): void {
+    events.record({ ref }, 'Warning', 'FailedUpdate', message);
   }
 
   async function writeWish(
@@ -311,6 +321,11 @@ export function createRolloutSteps(dependencies: RolloutStepDependencies) {
     try {
       await onceInAllAttempts('paused', pause);
     } catch (error) {
+      // Tried again it would be taken back again, and the run could not end.
+      if (error instanceof TakenBackError) {
+        tellTakenBack(input, error);
+        return { outcome: 'Canceled', ...wish, reason: `${wish.reason}; it is not paused: ${error.message}` };
+      }
       if (!isOfAnother(error)) throw error;
       return await judgeCancel(input);
     }

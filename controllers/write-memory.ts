@@ -12,9 +12,9 @@
 import type { Action, Refusal } from '../planners/plan.ts';
 import { LONGEST_REFUSAL_MS, actionKey } from '../planners/plan.ts';
 import type { PlaceFailures, Snapshot, Workload } from '../planners/workload.ts';
+import { LONGEST_FAILURE_MS } from '../planners/workload.ts';
 
 const FIRST_RETRY_MS = 1_000;
-const LAST_FAILURE_MS = 15 * 60_000;
 
 interface Memory {
   readonly refusals: Map<string, Refusal & { readonly attempts: number }>;
@@ -107,8 +107,8 @@ function newMemory(): Memory {
 /** 1, 2, 4 … s to 15 min; forgotten with another revision, and after twice the longest without a failure. */
 function countFailure({ failures }: Memory, place: string, revision: string, now: number): void {
   const before = failures.get(place);
-  const isAgain = before?.revision === revision && now - before.at <= 2 * LAST_FAILURE_MS;
+  const isAgain = before?.revision === revision && now - before.at <= 2 * LONGEST_FAILURE_MS;
   const count = isAgain ? before.count + 1 : 1;
-  const until = now + Math.min(FIRST_RETRY_MS * 2 ** (count - 1), LAST_FAILURE_MS);
+  const until = now + Math.min(FIRST_RETRY_MS * 2 ** (count - 1), LONGEST_FAILURE_MS);
   failures.set(place, { revision, until, count, at: now });
 }

@@ -1,6 +1,7 @@
-/** A patch that the apiserver has taken, and that has changed nothing. */
+/** A patch that the apiserver has taken, and that has changed nothing, or not what it was for. */
 
-import type { ObjectMeta } from '../planners/objects.ts';
+import type { KubernetesObject, ObjectMeta } from '../planners/objects.ts';
+import { asRecord } from './values.ts';
 import type { ResourcePath } from './client.ts';
 import { describePath } from './resource-path.ts';
 
@@ -8,9 +9,10 @@ import { describePath } from './resource-path.ts';
 export class TakenBackError extends Error {
   override name = 'TakenBackError';
 
-  constructor(path: ResourcePath) {
+  /** @param stayed What of the object is as it was before */
+  constructor(path: ResourcePath, stayed = 'the object') {
     super(
-      `PATCH ${describePath(path)}: it was taken, and the object stayed as it was: a webhook or policy of admission takes ` +
+      `PATCH ${describePath(path)}: it was taken, and ${stayed} stayed as it was: a webhook or policy of admission takes ` +
         'back what it writes (kubectl get mutatingwebhookconfigurations)',
     );
   }
@@ -30,3 +32,27 @@ export function assertChanged(
   if (metadata.deletionTimestamp !== undefined) return;
   if (before !== undefined && metadata.resourceVersion === before) throw new TakenBackError(path);
 }
+
+/**
+ * That an object which the apiserver answered has the annotations and the `spec.paused` that a JSON patch was to give it. Of other fields an
+ * admission may make something else with good reason (an image of a mirror).
+ * @throws TakenBackError naming the first that stayed
+ */
+export function assertWished(
+  path: ResourcePath,
+  operations: readonly { readonly op: string; readonly path: string; readonly value?: unknown }[],
+  answered: Pick<KubernetesObject, 'metadata'> & { readonly spec?: object },
+): void {
+  for (const { op, path: pointer, value } of operations) {
+    const annotation = ANNOTATION_POINTER.exec(pointer)?.[1]?.replaceAll('~1', '/').replaceAll('~0', '~');
+    const stands =
+      annotation === undefined
+        ? asRecord(answered.spec)['paused']
+        : answered.metadata.annotations?.[annotation];
+    const isOfWish = annotation !== undefined || pointer === '/spec/paused';
+    if (op === 'test' || !isOfWish || stands === (op === 'remove' ? undefined : value)) continue;
+    throw new TakenBackError(path, annotation === undefined ? 'spec.paused' : `the annotation ${annotation}`);
+  }
+}
+
+const ANNOTATION_POINTER = /^\/metadata\/annotations\/(.+)$/;

@@ -5,6 +5,7 @@ import { normaliseTemplate } from '../planners/template-defaults.ts';
 import type { WorkloadRef } from '../planners/workload.ts';
 import { isConflict, isInvalid } from './api-error.ts';
 import type { KubernetesClient, ResourcePath } from './client.ts';
+import { assertWished } from './taken-back-error.ts';
 import { describeWorkload, workloadPath } from './workload-api.ts';
 import { templateHash } from './workload-key.ts';
 import { WishRefusedError } from './wish-refused-error.ts';
@@ -52,6 +53,7 @@ const CONFLICT_LIMIT = 12;
  * (answered with 409, unlike a failed `test` operation), so each decision is made on the state that it changes.
  *
  * @throws ApiError as the apiserver answers (404, 403, 422), or the last conflict after 12 tries
+ * @throws TakenBackError when an annotation that was written is not there
  * @throws WishRefusedError when the name belongs to another object than `target.uid`, or has another template than `target.template`
  */
 export async function editWorkload<R extends WishResult>(
@@ -76,11 +78,12 @@ export async function editWorkload<R extends WishResult>(
       return result;
     }
     try {
-      await client.patch(path, 'json', [
+      const answered = await client.patch<WorkloadObject>(path, 'json', [
         { op: 'replace', path: '/metadata/uid', value: object.metadata.uid },
         { op: 'replace', path: '/metadata/resourceVersion', value: object.metadata.resourceVersion },
         ...operations,
       ]);
+      assertWished(path, operations, answered);
       return result;
     } catch (error) {
       const stale = isConflict(error) || (isInvalid(error) && (await hasChanged(client, path, object)));

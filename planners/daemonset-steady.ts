@@ -8,7 +8,9 @@ import type { DaemonMember, DaemonSetView, Place } from './daemonset-view.ts';
 import { deletePod } from './member.ts';
 import type { ControllerRevision } from './objects.ts';
 import type { Action, Purpose } from './plan.ts';
+import { isAhead } from './plan.ts';
 import type { PlanBuilder } from './plan-builder.ts';
+import { LONGEST_FAILURE_MS } from './workload.ts';
 
 /** Pods that one plan creates, and that one plan deletes, at most (C13). */
 const BURST = 250;
@@ -77,8 +79,8 @@ function isDue(
   { pod, node, revision }: DaemonMember,
 ): boolean {
   const failures = view.snapshot.failures?.get(node);
-  if (pod.status?.phase !== 'Failed' || failures?.revision !== revision || failures.until <= view.now)
-    return true;
+  if (pod.status?.phase !== 'Failed' || failures?.revision !== revision) return true;
+  if (!isAhead(failures.until, view.now, LONGEST_FAILURE_MS)) return true;
   const next = revisionForNewPod(view, plan, place);
   if (next === undefined || hashOf(next) !== revision) return true;
   // Which pod it is, is told with all that are not available.

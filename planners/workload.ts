@@ -188,6 +188,9 @@ export interface PlaceFailures {
   readonly until: number;
 }
 
+/** The longest of {@link PlaceFailures}, milliseconds. */
+export const LONGEST_FAILURE_MS = 15 * 60_000;
+
 /** Everything a planner looks at. Children are those owned by the workload's uid plus orphans that match its selector. */
 export interface Snapshot<W extends Workload> {
   readonly workload: W;

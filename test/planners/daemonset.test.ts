@@ -6,6 +6,7 @@ import { daemonPodName, newDaemonPod } from '../../planners/daemonset-pods.ts';
 import type { ControllerRevision, Node, Pod } from '../../planners/objects.ts';
 import type { Action, Plan } from '../../planners/plan.ts';
 import type { DaemonSet, DaemonSetStatus, Snapshot } from '../../planners/workload.ts';
+import { LONGEST_FAILURE_MS } from '../../planners/workload.ts';
 import {
   daemonPodOn,
   daemonRevisionFor,
@@ -123,6 +124,13 @@ describe('a pod on each node (D6–D10)', () => {
       failures: new Map([['a', { revision: hashOf(revision), until: NOW + 4_000 }]]),
     });
     expect([failed.steady, failed.requeueAt]).toEqual([[], NOW + 4_000]);
+    const beforeTheClock = new Map([
+      ['a', { revision: hashOf(revision), until: NOW + LONGEST_FAILURE_MS + 1 }],
+    ]);
+    // Set back since: nobody waits for a time that far off.
+    expect(brief(planOf([member], [nodeOf('a')], { failures: beforeTheClock }).steady)).toEqual([
+      'ScaleUp a',
+    ]);
     const { name } = member.metadata;
     expect(failed.waiting.find(({ code }) => code === 'PodNotReady')?.message).toBe(
       `${name} is not ready: it failed on node a`,

@@ -16,8 +16,10 @@ import { KubernetesClient } from '../../kubernetes/client.ts';
 import { readStatefulSet } from '../../kubernetes/statefulset-adapter.ts';
 import { WatchCache } from '../../kubernetes/watch-cache.ts';
 import type { WorkloadObject } from '../../kubernetes/workload-edit.ts';
+import { trusted } from '../../kubernetes/values.ts';
 import { templateTarget } from '../../kubernetes/workload-key.ts';
 import type { KubernetesObject } from '../../planners/objects.ts';
+import { jsonPatched } from './json-patched.ts';
 import { SmallTemporal } from './small-temporal.ts';
 import { answer, plainConnection, WatchServer } from './watch-server.ts';
 import { workloadObject } from './workload-objects.ts';
@@ -32,6 +34,8 @@ export class ActivityGround {
   refusal: readonly [number, string] | undefined;
   /** What the apiserver has when the next write of the StatefulSet arrives, which is refused for that. */
   meanwhile: WorkloadObject | undefined;
+  /** Makes something else of what a write of the StatefulSet has made, as an admission does. */
+  admission = (object: WorkloadObject): WorkloadObject => object;
   readonly activities: RolloutActivities;
   readonly client: KubernetesClient;
   readonly events: EventRecorder;
@@ -44,7 +48,7 @@ export class ActivityGround {
   private constructor(server: WatchServer) {
     this.#server = server;
     const planted = ({ pathname }: URL) => server.objects.get(pathname.split('/').at(-1) ?? '');
-    server.intercept = ({ method, url }, response) => {
+    server.intercept = ({ method, url, body }, response) => {
       if (url.pathname.endsWith('/events')) answer(response, 201, {});
       else if (this.refusal !== undefined) answer(response, this.refusal[0], status(...this.refusal));
       else if (url.pathname.endsWith('/controllerrevisions')) return false;
@@ -55,6 +59,8 @@ export class ActivityGround {
         this.meanwhile = undefined;
         answer(response, 409, status(409, 'Conflict'));
       } else if (this.object === undefined) answer(response, 404, status(404, 'NotFound'));
+      else if (method === 'PATCH' && url.pathname.endsWith('/web'))
+        answer(response, 200, this.admission(jsonPatched(this.object, trusted(JSON.parse(body)))));
       else answer(response, 200, this.object);
       return true;
     };

@@ -50,6 +50,31 @@ it('the signal pause of a run whose template is another one by now holds the wor
   expect(ground.writes).toEqual([expect.stringContaining('fairlead.dev~1paused')]);
 });
 
+describe('an admission that takes annotations off', () => {
+  const message = expect.stringMatching(
+    /^PATCH statefulsets\.fairlead\.dev default\/web: it was taken, and the annotation fairlead\.dev\/paused stayed as it was: a webhook or policy/,
+  );
+
+  beforeEach(() => {
+    ground.admission = ({ metadata, ...rest }) => ({ ...rest, metadata: { ...metadata, annotations: {} } });
+  });
+
+  it('the signal pause has paused nothing, and says so', async () => {
+    expect(await record('pause')).toEqual({ changed: false, rolledBack: false, message });
+    expect(await ground.eventMessages()).toEqual([message]);
+  });
+
+  it('a run that is cancelled ends all the same, and says that it is not paused', async () => {
+    const { closeRun } = ground.activities;
+    const run = { revision: undefined, workflowId: 'w', runId: 'r', startedAt: '2026-01-01T00:00:00Z' };
+    const input = { ...ground.reference, ...run, ending: 'cancelled' } as const;
+    expect(await new MockActivityEnvironment().run(closeRun, input)).toMatchObject({
+      outcome: 'Canceled',
+      reason: expect.stringContaining('it is not paused: PATCH'),
+    });
+  });
+});
+
 describe('what is about the template of the run', () => {
   const deadline = { by: 'progressDeadlineSeconds', reason: 'no progress before the deadline' };
   const wishes: readonly (readonly [string, Pick<WishInput, 'verb' | 'by' | 'reason'>])[] = [

@@ -6,6 +6,7 @@ import type { KubernetesClient } from '../../../kubernetes/client.ts';
 import { setImage } from '../../../kubernetes/template-edits.ts';
 import { trusted } from '../../../kubernetes/values.ts';
 import type { PatchOperation } from '../../../kubernetes/workload-edit.ts';
+import { jsonPatched } from '../../support/json-patched.ts';
 import { workloadObject } from '../../support/workload-objects.ts';
 
 const TARGET = {
@@ -27,7 +28,7 @@ it('leaves alone a container that nobody named, also where it is called as what 
     get: async () => await Promise.resolve(object),
     patch: async (_path: unknown, _type: unknown, operations: readonly PatchOperation[]) => {
       sent.push(...operations);
-      return await Promise.resolve(object);
+      return await Promise.resolve(jsonPatched(object, operations));
     },
   });
   const { message } = await setImage(client, TARGET, new Map([['app', 'web:2']]), {}, 0);
