@@ -11,7 +11,7 @@ import type { CommitContent, CommitContext } from './commit.ts';
 import { findCounterpart, hiddenCounterpart } from './counterpart.ts';
 import { decide, isTakenByForce } from './decision.ts';
 import type { DroppedFields } from './dropped-fields.ts';
-import { droppedFields, withoutTaken } from './dropped-fields.ts';
+import { droppedFields, isOfDropped, withoutTaken } from './dropped-fields.ts';
 import { everyRefusal } from './every-refusal.ts';
 import { findFieldLine } from './field-line.ts';
 import { decisionInput } from './former-owner.ts';
@@ -175,8 +175,8 @@ export class ObjectCheck {
         await this.#probe(object, body);
         return;
       }
-      // Those are taken out by the write (apply.ts).
-      if (collisions(error, body, live).length > 0) return;
+      // Those are taken out by the write (apply.ts), and what a dry run leaves of a list by halves is nothing that can be.
+      if (collisions(error, body, live).length > 0 || isOfDropped(error, droppedFields(live, body))) return;
       const refusals = await everyRefusal(error, body, async (rest) => {
         await client.patch(object.path, 'apply', rest, options);
       });

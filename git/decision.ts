@@ -179,7 +179,7 @@ export function readConflicts(
  * Managers whose writes to a template, and to the annotations that go with it, are an operator's way back, not another owner:
  * `kubectl rollout undo` and our own verbs.
  */
-const UNDO_MANAGERS = new Set(['kubectl-rollout', 'fairlead']);
+export const UNDO_MANAGERS: ReadonlySet<string> = new Set(['kubectl-rollout', 'fairlead']);
 
 /**
  * What sync itself writes on every object, and no manifest has. Whoever made the object anew out of what it was (a backup) owns it

@@ -1,9 +1,12 @@
 /**
  * Fields that git had applied and names no more. Server-side apply removes them, unless somebody else owns them too with the very same
  * value: whoever ran `kubectl apply` by hand before sync did, for one. What tools of people hold is taken out all the same, for the value is git's; what
- * another applier or controller holds is its to keep, and is told. So it is of fields that git names and people have set to its very value. Pure.
+ * another applier or controller holds is its to keep, and is told. So it is of fields that git names and people have set to its very value.
+ * Of a template also what an undo has brought back goes, be it that git never applied it under this manifest: the next one that git rolls out
+ * takes the whole template back. Pure.
  */
 
+import { ApiError } from '../kubernetes/api-error.ts';
 import type { ManagedFields, OwnedPath } from '../kubernetes/managed-fields.ts';
 import {
   appliedFields,
@@ -13,8 +16,10 @@ import {
   othersFieldsOfSpec,
 } from '../kubernetes/managed-fields.ts';
 import { asRecord, trusted } from '../kubernetes/values.ts';
+import { RESTARTED, RESTARTED_AT } from '../kubernetes/template-edits.ts';
 import { FIELD_MANAGER } from '../planners/names.ts';
 import type { JsonObject, KubernetesObject } from '../planners/objects.ts';
+import { UNDO_MANAGERS } from './decision.ts';
 
 /** A field, or an item of a list, that git drops and others own as well. */
 export interface DroppedField {
@@ -36,6 +41,14 @@ export interface DroppedFields {
 /** Field managers of what people run by hand: a write of theirs is no claim that lasts (Flux takes these over, too). */
 const BY_HAND = /^(?:kubectl(?:-.*)?|before-first-apply)$/;
 
+const TEMPLATE_ANNOTATIONS = 'spec.template.metadata.annotations';
+/** What says when a template was restarted: it holds for whatever template there is, and without it the pods would be replaced once more. */
+const RESTARTS: ReadonlySet<string> = new Set(
+  [RESTARTED_AT, RESTARTED].map((name) => `${TEMPLATE_ANNOTATIONS}.${name}`),
+);
+
+const TEMPLATE: OwnedPath = ['f:spec', 'f:template'];
+
 /** Dropped for an autoscaler: taken out before that has set it, it would be 1. */
 const SIZE = 'spec.replicas';
 
@@ -44,7 +57,14 @@ export function droppedFields(live: KubernetesObject | undefined, body: JsonObje
   const own = live && appliedFields(live, FIELD_MANAGER);
   if (live === undefined || own === undefined) return { taken: [], kept: [] };
   const others = othersFields(live, FIELD_MANAGER);
-  const found = [...dropped(own, { path: [], label: '', pointer: '' }, body, live, others)];
+  const ofUndo = others.filter(isOfUndo).flatMap(({ fieldsV1 }) => {
+    const there = fieldsAt(fieldsV1, TEMPLATE);
+    return there === undefined ? [] : [{ 'f:spec': { 'f:template': there } }];
+  });
+  const all = [own, ...ofUndo].flatMap((fields) => [
+    ...dropped(fields, { path: [], label: '', pointer: '' }, body, live, others),
+  ]);
+  const found = outermost(all);
   return {
     taken: found.filter(({ isByHand }) => isByHand),
     kept: found.filter(({ isByHand }) => !isByHand),
@@ -57,6 +77,21 @@ export function withoutTaken(
   result: KubernetesObject,
 ): KubernetesObject {
   return trusted<KubernetesObject>(taken.reduce<unknown>((rest, { path }) => without(rest, path), result));
+}
+
+/** Whether a refusal is about fields alone that are taken out before the apply is made. */
+export function isOfDropped(error: unknown, { taken }: Pick<DroppedFields, 'taken'>): boolean {
+  if (!(error instanceof ApiError) || error.reason !== 'Invalid') return false;
+  // That some rules were not checked is no refusal.
+  const fields = (error.details?.causes ?? [])
+    .map(({ field = '' }) => field)
+    .filter((field) => field !== '<nil>');
+  const labels = taken.map(({ label }) => label);
+  return fields.length > 0 && fields.every((field) => labels.some((label) => isIn(field, label)));
+}
+
+function isIn(field: string, outer: string): boolean {
+  return field === outer || field.startsWith(`${outer}.`) || field.startsWith(`${outer}[`);
 }
 
 /**
@@ -86,6 +121,24 @@ function* agreed(
       if (owners.length > 0 && owners.every(isOfPeople)) yield `.${at.label}`;
     }
   }
+}
+
+/** Each once, and none that is within another. */
+function outermost(all: readonly Found[]): readonly Found[] {
+  const byPointer = new Map(all.map((one) => [one.pointer, one]));
+  const isWithinAnother = ({ pointer }: Found): boolean =>
+    [...byPointer.keys()].some((other) => pointer.startsWith(`${other}/`));
+  return [...byPointer.values()].filter((one) => !isWithinAnother(one));
+}
+
+/** What an operator's way back has written. */
+function isOfUndo({ manager = '', operation }: ManagedFields): boolean {
+  return operation === 'Update' && UNDO_MANAGERS.has(manager);
+}
+
+/** Whether it owns the field for no longer than until git says something else. */
+function isPassing(entry: ManagedFields, path: OwnedPath): boolean {
+  return isOfPeople(entry) || (isOfUndo(entry) && TEMPLATE.every((element, at) => path[at] === element));
 }
 
 function isOfPeople({ manager = '', operation }: ManagedFields): boolean {
@@ -124,13 +177,14 @@ function* shared(
     const there = fieldsAt(entry.fieldsV1, at.path);
     return there === undefined ? [] : [{ entry, there }];
   });
-  if (owners.length === 0) return;
-  const isByHand = owners.every(({ entry }) => isOfPeople(entry));
+  if (owners.length === 0 || RESTARTS.has(at.label)) return;
+  const isByHand = owners.every(({ entry }) => isPassing(entry, at.path));
   const element = at.path.at(-1) ?? '';
   const isWhole = owners.every(({ there }) => isWithin(there, own));
   const parts = Object.entries(own).filter(([name]) => name !== '.');
   // Somebody has put more there: of a mapping git's part goes; an item of a list would be left without what tells it apart.
-  if (!isWhole && element.startsWith('f:') && parts.length > 0) {
+  const isInParts = !isWhole || at.label === TEMPLATE_ANNOTATIONS;
+  if (isInParts && element.startsWith('f:') && parts.length > 0) {
     const inside = valueAt(live, element);
     for (const [name, inner] of parts) {
       const next = step(at, name, inside);

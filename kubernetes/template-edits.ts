@@ -13,9 +13,9 @@ import { annotationOperations, editWorkload } from './workload-edit.ts';
 import { WishRefusedError } from './wish-refused-error.ts';
 
 /** What `kubectl rollout restart` writes too. */
-const RESTARTED_AT = 'kubectl.kubernetes.io/restartedAt';
+export const RESTARTED_AT = 'kubectl.kubernetes.io/restartedAt';
 /** Beside it, on the template so that it belongs to that revision alone: who wanted the restart and why, JSON. */
-const RESTARTED = 'fairlead.dev/restarted';
+export const RESTARTED = 'fairlead.dev/restarted';
 
 /**
  * Changes an annotation of the template, so that every pod is replaced. `now` in milliseconds since the epoch.

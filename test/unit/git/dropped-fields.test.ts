@@ -2,7 +2,8 @@
 
 import { describe, expect, it } from '@jest/globals';
 
-import { droppedFields, withoutTaken } from '../../../git/dropped-fields.ts';
+import { droppedFields, isOfDropped, withoutTaken } from '../../../git/dropped-fields.ts';
+import { ApiError } from '../../../kubernetes/api-error.ts';
 import type { JsonObject, KubernetesObject } from '../../../planners/objects.ts';
 
 interface Entry {
@@ -114,5 +115,110 @@ describe('a field that git drops', () => {
     expect(withoutTaken(droppedFields(whole, { metadata: { finalizers: ['other'] } }), whole)).toMatchObject({
       metadata: { finalizers: ['other'] },
     });
+  });
+});
+
+describe('a template that an undo has brought back', () => {
+  const variable = (name: string) => ({ [`k:{"name":"${name}"}`]: { '.': {}, 'f:name': {}, 'f:value': {} } });
+  const template = (...names: readonly string[]): JsonObject => ({
+    'f:spec': {
+      'f:template': {
+        'f:spec': {
+          'f:containers': {
+            'k:{"name":"main"}': {
+              '.': {},
+              'f:name': {},
+              'f:env': Object.assign({}, ...names.map(variable)),
+            },
+          },
+        },
+      },
+    },
+  });
+  const env = ['BAR', 'FOO'].map((name) => ({ name, value: '1' }));
+  const spec = (variables: readonly object[], annotations?: JsonObject) => ({
+    spec: {
+      template: {
+        metadata: annotations === undefined ? {} : { annotations },
+        spec: { containers: [{ name: 'main', env: variables }] },
+      },
+    },
+  });
+  const body = spec(env.slice(0, 1));
+
+  it.each<[string, Entry, object]>([
+    [
+      'is git’s to take out, with what git never applied since',
+      by('fairlead', template('FOO')),
+      { taken: ['spec.template.spec.containers[name="main"].env[name="FOO"]'], kept: [] },
+    ],
+    [
+      'also where kubectl did it',
+      by('kubectl-rollout', template('FOO')),
+      { taken: ['spec.template.spec.containers[name="main"].env[name="FOO"]'], kept: [] },
+    ],
+    ['is no one else’s: an injector keeps its own', by('injector', template('FOO')), { taken: [], kept: [] }],
+  ])('%s', (_, entry, expected) => {
+    expect(told(object(spec(env), git(template('BAR')), entry), body)).toEqual(expected);
+  });
+
+  it('goes as a whole where git has nothing of it: half of it would be none', () => {
+    const volumes = (inner: object): JsonObject => ({
+      'f:spec': { 'f:template': { 'f:spec': { 'f:volumes': { 'k:{"name":"c"}': inner } } } },
+    });
+    const config = { 'f:configMap': { 'f:name': {} } };
+    const live = object(
+      { spec: { template: { spec: { volumes: [{ name: 'c', configMap: { name: 'a' } }] } } } },
+      git(volumes({ '.': {}, 'f:name': {}, 'f:configMap': {} })),
+      by('fairlead', volumes(config)),
+    );
+    expect(told(live, { spec: { template: { spec: {} } } })).toEqual({
+      taken: ['spec.template.spec.volumes'],
+      kept: [],
+    });
+  });
+
+  it('is what a dry run may refuse, for it takes half of a list', () => {
+    const refused = (...fields: readonly string[]) =>
+      new ApiError(
+        { method: 'PATCH', path: '/x', server: 'http://test' },
+        {
+          status: 422,
+          reason: 'Invalid',
+          text: 'invalid',
+          details: { causes: fields.map((field) => ({ field, message: 'no' })) },
+        },
+      );
+    const label = 'spec.template.spec.volumes';
+    const dropped = { taken: [{ label, path: [], pointer: '', managers: [] }] };
+    const ask = (...fields: readonly string[]) => isOfDropped(refused(...fields), dropped);
+    expect([ask(label, '<nil>'), ask(`${label}.name`), ask(`${label}[0].name`)]).toEqual([true, true, true]);
+    const others = [[], ['<nil>'], [''], [label, 'spec.replicas'], [`${label}2`]];
+    expect(others.map((fields) => ask(...fields))).toEqual(others.map(() => false));
+    expect(isOfDropped(new Error('no'), dropped)).toBe(false);
+  });
+
+  it('keeps when it was restarted: without it every pod would be replaced once more', () => {
+    const restart = { 'kubectl.kubernetes.io/restartedAt': 'now', 'fairlead.dev/restarted': '{}' };
+    const annotations = (all: JsonObject): JsonObject => ({
+      'f:spec': {
+        'f:template': {
+          'f:metadata': {
+            'f:annotations': Object.fromEntries(
+              ['.', ...Object.keys(all).map((key) => `f:${key}`)].map((key) => [key, {}]),
+            ),
+          },
+        },
+      },
+    });
+    const restarted = by('fairlead', annotations(restart));
+    const undone = by('fairlead', annotations({ ...restart, note: 'x' }));
+    expect(told(object(spec(env, restart), git(template('BAR', 'FOO')), restarted), spec(env))).toEqual({
+      taken: [],
+      kept: [],
+    });
+    expect(
+      told(object(spec(env, { ...restart, note: 'x' }), git(template('BAR', 'FOO')), undone), spec(env)),
+    ).toEqual({ taken: ['spec.template.metadata.annotations.note'], kept: [] });
   });
 });
