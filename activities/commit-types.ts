@@ -93,6 +93,8 @@ export interface PruneInput extends CommitReference {
   readonly from: number;
   /** How many the run knows to have been deleted; absent in runs of before that was asked. */
   readonly known?: number;
+  /** The rollouts are done: only what they may have needed is looked at again. */
+  readonly isAfterRollouts?: true;
 }
 
 export interface PruneResult {
@@ -103,6 +105,8 @@ export interface PruneResult {
   readonly deletedTotal: number;
   /** What is still there, and why; at most 20. */
   readonly kept: readonly string[];
+  /** The same of what workloads of the commit need still, and that is to be asked for again when they are rolled out; at most 20. */
+  readonly inUse?: readonly string[];
   /** Index to go on from; absent when all was looked at. */
   readonly next?: number;
   readonly problems: ProblemList;

@@ -24,6 +24,7 @@ import type { CommitWords } from '../git/mirror.ts';
 import { inventoryEntry } from '../git/prepare.ts';
 import type { ProblemList } from '../git/problems.ts';
 import { ProblemError, bounded, failedRollouts, mayPassLater } from '../git/problems.ts';
+import { ConfigUses, isConfig } from '../git/config-in-use.ts';
 import { pruneObjects, pruneOrder } from '../git/prune.ts';
 import { withSignal } from '../git/resources.ts';
 import { sourceIdentity } from '../git/source-url.ts';
@@ -181,7 +182,9 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
       return { outcome: 'superseded', deleted: [], deletedTotal: 0, kept: [], problems: NO_PROBLEMS };
     const wanted = prepared.objects.map(inventoryEntry);
     const prunes = context.repository.prune && context.heal === undefined;
-    const candidates = prunes ? pruneOrder(pruneCandidates(inventory.entries, wanted)) : [];
+    const left = prunes ? pruneOrder(pruneCandidates(inventory.entries, wanted)) : [];
+    const candidates = input.isAfterRollouts === true ? left.filter(isConfig) : left;
+    const uses = new ConfigUses(context, prepared.objects);
     const part = candidates.slice(input.from, input.from + PRUNE_SLICE);
     // What was deleted leaves the inventory in time: an attempt that is cut off begins anew with all of it.
     const untilMs = Date.now() + SLICE_MS;
@@ -192,6 +195,7 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
       {
         wanted: new Set(wanted.map((entry) => entryKey(entry))),
         rightsLeave: candidates.slice(input.from).some(({ apiVersion }) => isGrant(groupOf(apiVersion))),
+        whyNeeded: async (entry) => await uses.whyNeeded(entry),
       },
       {
         untilMs,
@@ -218,6 +222,7 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
       deleted: pruned.deleted.slice(0, NAME_LIMIT),
       deletedTotal: deletedOfRun - (input.known ?? counted),
       kept: pruned.kept.slice(0, NOTE_LIMIT),
+      ...(pruned.inUse.length > 0 && { inUse: pruned.inUse.slice(0, NOTE_LIMIT) }),
       ...(dealtWith < candidates.length ? { next: dealtWith - pruned.forgotten.size } : {}),
       problems: bounded(pruned.problems, input.sha),
     };

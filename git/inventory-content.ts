@@ -172,8 +172,8 @@ export type PruneVerdict =
    * been handed over. `stays`: nobody's, so it is reported.
    */
   | { readonly verdict: 'forget'; readonly why: string; readonly to?: string; readonly stays?: true }
-  /** Stays in the inventory and is reported. */
-  | { readonly verdict: 'keep'; readonly why: string };
+  /** Stays in the inventory and is reported. `isInUse`: until the rollouts of the commit have come to their end. */
+  | { readonly verdict: 'keep'; readonly why: string; readonly isInUse?: true };
 
 /** Kinds whose deletion takes more with it than the object: only with {@link PRUNE_ANNOTATION} on the object. */
 const CAREFUL = new Set([

@@ -132,6 +132,8 @@ export interface PruneSetting {
   readonly wanted: ReadonlySet<string>;
   /** As of {@link HeirSetting}. */
   readonly rightsLeave?: boolean;
+  /** Why something of the commit needs it still. Absent: that is not asked, as by a plan, which tells how it will end. */
+  readonly whyNeeded?: (entry: InventoryEntry) => Promise<string | undefined>;
 }
 
 /**
@@ -155,6 +157,8 @@ export async function judgeWithContent(
   if (judged.verdict !== 'delete') return judged;
   // It takes nothing more with it than what goes already.
   if (live.metadata.deletionTimestamp !== undefined) return judged;
+  const use = await setting.whyNeeded?.(entry);
+  if (use !== undefined) return { verdict: 'keep', why: use, isInUse: true };
   const needed = isNamespace(entry) ? whyNamespaceIsNeeded(context, entry.name) : undefined;
   if (needed !== undefined) return { verdict: 'keep', why: needed };
   const look = lookOf(context, entry, live);

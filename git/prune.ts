@@ -44,6 +44,8 @@ export interface Pruned {
    * others name who may not have it, and of which repositories it is not known whether they wanted what was deleted.
    */
   readonly kept: readonly string[];
+  /** The same of what is to be asked again once the rollouts of the commit are done. */
+  readonly inUse: readonly string[];
   /** Names of the repositories that something was let go for: handed over, or to be made anew. */
   readonly heirs: ReadonlySet<string>;
   readonly problems: readonly Problem[];
@@ -93,6 +95,7 @@ export async function pruneObjects(
   const forgotten = new Set<string>();
   const told = [...before];
   const kept = [...before];
+  const inUse: string[] = [];
   const heirs = new Set<string>();
   const problems: Problem[] = [];
   const leaving: Leaving[] = [];
@@ -112,7 +115,8 @@ export async function pruneObjects(
     try {
       const result = await pruneOne(context, entry, setting);
       const stays = result.verdict === 'keep' || (result.verdict === 'forget' && result.stays === true);
-      if (stays) kept.push(`${label} was not pruned: ${result.why}`);
+      const isInUse = result.verdict === 'keep' && result.isInUse === true;
+      if (stays) (isInUse ? inUse : kept).push(`${label} was not pruned: ${result.why}`);
       if (result.verdict !== 'keep') forgotten.add(entryKey(entry));
       if (result.verdict === 'detach') tell(`${label} was detached, not deleted: ${result.why}`);
       if (result.to !== undefined) {
@@ -138,7 +142,7 @@ export async function pruneObjects(
     const unread = (await context.others?.wanted())?.unread ?? [];
     if (unread.length > 0) kept.push(describeUnread(unread, 'deleted'));
   }
-  return { count, deleted, forgotten, kept, heirs, problems };
+  return { count, deleted, forgotten, kept, inUse, heirs, problems };
 }
 
 /** A refusal that is about one object alone, the others go on; undefined: the apiserver could not be asked. */
@@ -237,6 +241,7 @@ type Outcome =
       readonly to?: string;
       /** As of a {@link PruneVerdict}. */
       readonly stays?: true;
+      readonly isInUse?: true;
     };
 
 /** What sync writes on every object. Null takes it away. */

@@ -32,6 +32,7 @@ export class CommitDisplay {
   readonly #first: Problem[] = [];
   /** The same ones, each with its place and what to do. */
   readonly #lines: string[] = [];
+  #inUse: readonly string[] = [];
   #total = 0;
   #phase: CommitPhase | CommitOutcome = 'Checking';
   #waiting: readonly string[] = [];
@@ -71,8 +72,18 @@ export class CommitDisplay {
     return [
       ...failure,
       ...this.#unwell,
-      ...this.#left.filter((note) => !named.has(note.split(': ')[0])),
+      ...[...new Set([...this.#left, ...this.#inUse])].filter((note) => !named.has(note.split(': ')[0])),
     ].slice(0, 20);
+  }
+
+  /** Objects that left the commit, and that its workloads need until they are rolled out. */
+  get inUse(): number {
+    return this.#inUse.length;
+  }
+
+  /** They are looked at again. */
+  forgetInUse(): void {
+    this.#inUse = [];
   }
 
   /** The commit is about to be cancelled because no worker follows its repository any more. */
@@ -137,6 +148,7 @@ export class CommitDisplay {
   pruned(result: PruneResult): void {
     this.#objects.pruned += result.deletedTotal;
     this.#left.push(...result.kept);
+    this.#inUse = [...this.#inUse, ...(result.inUse ?? [])];
     this.#add(result.problems);
     this.#show();
   }

@@ -134,6 +134,10 @@ class CommitRun {
       if (written !== undefined) return written;
     }
     await this.#awaitRollouts();
+    if (this.#display.problems.total > 0) return 'Failed';
+    // What earlier revisions needed goes with them; while they may come back, as after a failure, it stays.
+    const isPruned = this.#display.inUse === 0 || (await this.#prune(this.#display.inUse, true));
+    if (!isPruned) return 'Superseded';
     return this.#display.problems.total > 0 ? 'Failed' : 'Succeeded';
   }
 
@@ -259,15 +263,17 @@ class CommitRun {
     }
   }
 
-  async #prune(candidates: number): Promise<boolean> {
+  async #prune(candidates: number, isAfterRollouts = false): Promise<boolean> {
     if (candidates === 0) return true;
     this.#display.enter('Pruning');
+    this.#display.forgetInUse();
     for (let from: number | undefined = 0; from !== undefined;) {
       const { pruneCommit } = this.#mutate(`prune ${candidates - from} objects`);
       const result: Awaited<ReturnType<typeof pruneCommit>> = await pruneCommit({
         ...this.#reference,
         from,
         known: this.#display.counts.pruned,
+        ...(isAfterRollouts && { isAfterRollouts }),
       });
       if (result.outcome === 'superseded') return false;
       this.#display.pruned(result);

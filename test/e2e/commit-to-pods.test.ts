@@ -77,6 +77,19 @@ function useCommits(api: WorkloadApi) {
       });
   }
 
+  /** As an operator types it in the namespace. */
+  async function fairlead(line: string): ReturnType<typeof runCli> {
+    const { kubeconfig, temporalAddress } = controlPlane();
+    return await runCli([...line.split(' '), '-n', ground.namespace], {
+      environment: {
+        KUBECONFIG: kubeconfig,
+        TEMPORAL_ADDRESS: temporalAddress,
+        FAIRLEAD_CLUSTER: ground.owner,
+        FAIRLEAD_WORKLOAD_API: api,
+      },
+    });
+  }
+
   async function applied(files: Parameters<HistoryGround['commit']>[0]): Promise<string> {
     const sha = await ground.commit(files);
     await untilClosed(sha, 'COMPLETED');
@@ -99,6 +112,7 @@ function useCommits(api: WorkloadApi) {
     temporal: () => temporal,
     ground: () => ground,
     manifest,
+    fairlead,
     untilClosed,
     applied,
     pods,
@@ -188,20 +202,10 @@ describe('a commit becomes a finished rollout', () => {
   it(
     'an undo holds git back until the manifest changes',
     both(async (side) => {
-      const { api, controlPlane, manifest, applied, set, allAt } = side;
+      const { manifest, applied, set, allAt } = side;
       const ground = side.ground();
       // The third revision is the one that was held.
-      const undone = await runCli(
-        [...'rollout undo sts/web --to-revision 2 --reason slow -n'.split(' '), ground.namespace],
-        {
-          environment: {
-            KUBECONFIG: controlPlane().kubeconfig,
-            TEMPORAL_ADDRESS: controlPlane().temporalAddress,
-            FAIRLEAD_CLUSTER: ground.owner,
-            FAIRLEAD_WORKLOAD_API: api,
-          },
-        },
-      );
+      const undone = await side.fairlead('rollout undo sts/web --to-revision 2 --reason slow');
       expect(undone).toMatchObject({ code: 0, err: '' });
       const isBack = (all: readonly Pod[]) => all.every((pod) => imageOf(pod) === 'app:2');
       await ground.untilPods('back at app:2', isBack);
@@ -213,6 +217,47 @@ describe('a commit becomes a finished rollout', () => {
       await applied({ 'web.json': manifest('app:4') });
       await allAt('app:4');
       expect((await set()).metadata.annotations?.[ANNOTATION.pinned]).toBeUndefined();
+    }),
+    120_000,
+  );
+
+  it(
+    'what a rollout may go back to is pruned once there is nothing to go back for',
+    both(async (side) => {
+      const { manifest, applied, untilClosed, allAt } = side;
+      const ground = side.ground();
+      const configPath = {
+        group: '',
+        version: 'v1',
+        resource: 'configmaps',
+        namespace: ground.namespace,
+      } as const;
+      const configs = async () => {
+        const { items } = await side.cluster().client.list(configPath);
+        return items.map(({ metadata }) => metadata.name).filter((name) => name.startsWith('config-'));
+      };
+      const files = (config: string, image: string) => ({
+        'config.json': JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: config } }),
+        'web.json': manifest(image, {
+          podSpec: { volumes: [{ name: 'config', configMap: { name: config } }] },
+        }),
+      });
+      await applied(files('config-1', 'app:20'));
+      const bad = await ground.commit(files('config-2', 'app:bad'));
+      await ground.untilPods(
+        'the budget is used up',
+        (all) => all.filter((pod) => imageOf(pod) === 'app:bad').length === MAX_UNAVAILABLE,
+      );
+      expect(await configs()).toEqual(['config-1', 'config-2']);
+      await side.fairlead('rollout abort sts/web --reason bad');
+      await untilClosed(bad, 'FAILED');
+      expect(await configs()).toEqual(['config-1', 'config-2']);
+      expect((await side.fairlead(`get repository/${ground.owner} -o json`)).out).toMatch(
+        /ConfigMap \S+\/config-1 was not pruned: pods of StatefulSet\S* \S+\/web use it \(web-/,
+      );
+      await applied(files('config-2', 'app:21'));
+      await allAt('app:21');
+      expect(await configs()).toEqual(['config-2']);
     }),
     120_000,
   );
