@@ -1,6 +1,8 @@
 /** Why an update of a ReplicationController does not get on, and what to do about it; from what was read, asking nobody. */
 
 import { whyLastFailed } from '../kubernetes/attempts.ts';
+import { isReady } from '../planners/availability.ts';
+import type { Pod } from '../planners/objects.ts';
 import type { ReplicationController } from '../planners/replication-controller.ts';
 import { partnerOf } from '../planners/replication-controller.ts';
 import { abandonedPods } from '../planners/rolling-update-abandoned.ts';
@@ -22,6 +24,7 @@ import { commandToDelete } from './update-refusal.ts';
 import type { UpdateOutcome } from './update-state.ts';
 import {
   afterPods,
+  besidePods,
   commandFor,
   isUnderWay,
   judgeUpdate,
@@ -125,7 +128,9 @@ function explainState(
   }
   const pods = podsWithoutController(plan);
   if (pods !== undefined) {
-    const sentence = dead === undefined || !isUnderWay(plan) ? pods : afterPods(plan, dead.why);
+    const why = dead === undefined || !isUnderWay(plan) ? pods : afterPods(plan, dead.why);
+    const beside = besidePods(plan);
+    const sentence = beside === undefined ? why : `${why}; ${beside}`;
     const verdict = 'PodsWithoutController';
     if (step.do === 'refuse' && step.code === 'NextLost') {
       return { verdict, sentence: `${pods}; ${String(view.state.desired)} wanted`, next: wayOutOfLoss(plan) };
@@ -141,9 +146,7 @@ function explainState(
     const isGone = view.old === undefined && view.nextController === undefined;
     const isStopped = dead !== undefined && isUnderWay(plan);
     if (isStopped || isGone || left.length === 0) return { verdict, sentence, ...next };
-    const names = left.slice(0, NAMED_PODS).map(({ metadata }) => metadata.name);
-    const command = `kubectl delete pods ${names.join(' ')} -n ${plan.view.namespace}`;
-    return { verdict, sentence, next: `give those that are to stay other labels, then: ${command}` };
+    return { verdict, sentence, next: leaveUntilReplaced(plan, left) ?? commandForLeft(plan, left) };
   }
   if (step.do === 'refuse' && step.code === 'NextLost') {
     return { verdict: step.code, sentence: step.message, next: wayOutOfLoss(plan) };
@@ -153,10 +156,8 @@ function explainState(
   if (step.do === 'refuse') {
     return { verdict: step.code, sentence: step.message, next: wayOutOfRefusal(plan) };
   }
-  const isPaused = step.do === 'paused' || (step.do === 'await' && view.paused !== undefined);
-  if (isPaused) {
-    const held = { verdict: 'Paused', next: `fairlead rollout resume ${who}` };
-    return { ...held, sentence: reasonOf(plan) ?? 'it is paused' };
+  if (isPaused(plan)) {
+    return { verdict: 'Paused', next: commandToResume(plan), sentence: reasonOf(plan) ?? 'it is paused' };
   }
   if (dead !== undefined) {
     const verdict = 'isHeld' in dead ? 'RunHeld' : 'NoRun';
@@ -170,6 +171,34 @@ function explainState(
   }
   const what = stuckNext(plan, reason);
   return { verdict: reason.code, sentence: reason.message, ...(what !== undefined && { next: what }) };
+}
+
+function isPaused({ step, view }: RollingUpdatePlan): boolean {
+  return step.do === 'paused' || (step.do === 'await' && view.paused !== undefined);
+}
+
+function commandToResume({ view }: RollingUpdatePlan): string {
+  return `fairlead rollout resume rc/${view.name} -n ${view.namespace}`;
+}
+
+/**
+ * What comes before pods without a controller may go: while the others are fewer than wanted, those may be the only ones that serve.
+ * Undefined where they may.
+ */
+function leaveUntilReplaced(plan: RollingUpdatePlan, left: readonly Pod[]): string | undefined {
+  const { step, progress } = plan;
+  const available = (progress.old?.available ?? 0) + (progress.next?.available ?? 0);
+  if (available >= progress.desired || !left.some(isReady)) return undefined;
+  const [reason] = step.do === 'await' ? step.waiting : [];
+  const first = isPaused(plan) ? commandToResume(plan) : reason && stuckNext(plan, reason);
+  const until = `leave these pods until ${String(progress.desired)} others are available (now ${String(available)})`;
+  return first === undefined ? until : `${until}; ${first}`;
+}
+
+/** Last the command, so that all of it can be pasted. */
+function commandForLeft({ view }: RollingUpdatePlan, left: readonly Pod[]): string {
+  const names = left.slice(0, NAMED_PODS).map(({ metadata }) => metadata.name);
+  return `give those that are to stay other labels, then: kubectl delete pods ${names.join(' ')} -n ${view.namespace}`;
 }
 
 /** What ends a wait that may not end by itself. */

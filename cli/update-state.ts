@@ -20,7 +20,13 @@ import {
 } from '../planners/rolling-update-template.ts';
 import type { ControllerProgress, UpdateEnding, UpdateProgress } from '../planners/rolling-update-steps.ts';
 import type { UpdateView } from '../planners/rolling-update-view.ts';
-import { describeAbandoned, isMadeSince, leftPods, ownPods } from '../planners/rolling-update-abandoned.ts';
+import {
+  ABANDONED,
+  describeAbandoned,
+  isMadeSince,
+  leftPods,
+  ownPods,
+} from '../planners/rolling-update-abandoned.ts';
 import type { Wish } from '../planners/workload.ts';
 import type { GitState } from './git-state.ts';
 import { describeWish } from './workload-state.ts';
@@ -321,13 +327,30 @@ export function whyNothingMoves(plan: RollingUpdatePlan): string {
 }
 
 function waitsFor(plan: RollingUpdatePlan): string | undefined {
+  const alone = podsWithoutController(plan);
+  if (alone === undefined) return heldBy(plan);
+  const beside = besidePods(plan);
+  return beside === undefined ? alone : `${alone}; ${beside}`;
+}
+
+/**
+ * What the update waits for beside pods that stay without a controller: they are not what holds it. Of those that it is about to take up,
+ * as in a rename, nothing is waited for but that.
+ */
+export function besidePods(plan: RollingUpdatePlan): string | undefined {
+  const { step, view } = plan;
+  const isStanding = podsWithoutController(plan) === (describeAbandoned(view) ?? describeLost(view));
+  return isStanding && (step.do === 'await' || step.do === 'paused') ? heldBy(plan) : undefined;
+}
+
+/** What holds it; the pods without a controller, which are told before it, are not told again. */
+function heldBy(plan: RollingUpdatePlan): string | undefined {
   const { step, view } = plan;
   const { paused } = view;
-  const alone = podsWithoutController(plan);
-  if (alone !== undefined) return alone;
   switch (step.do) {
     case 'await': {
-      const what = step.waiting[0]?.message;
+      const [reason] = step.waiting;
+      const what = reason?.code === ABANDONED ? undefined : reason?.message;
       if (paused === undefined) return what;
       return `${describePause(paused)}${what === undefined ? '' : `; meanwhile ${what}`}`;
     }

@@ -3,7 +3,7 @@
 import { describe, expect, it } from '@jest/globals';
 
 import { explain } from '../../cli/explain-update.ts';
-import { judgeUpdate } from '../../cli/update-state.ts';
+import { judgeUpdate, whyNothingMoves } from '../../cli/update-state.ts';
 import { planRollingUpdate } from '../../planners/rolling-update.ts';
 import { readRecords } from '../../planners/rolling-update-record.ts';
 import { decideRollback } from '../../planners/rolling-update-rollback.ts';
@@ -47,14 +47,36 @@ const isPurpose =
   ({ purpose: found }: UpdateWrite) =>
     found === purpose && --times === 0;
 
+const OPEN = {
+  run: { state: 'running', status: 'RUNNING', workflowId: 'w' },
+  nobody: undefined,
+  git: undefined,
+} as const;
+
 function said(world: SimulatedControllers, next?: string) {
   const plan = planRollingUpdate(world.snapshot('foo', next), NOW);
-  const open = { state: 'running', status: 'RUNNING', workflowId: 'w' } as const;
-  return { plan, ...explain(plan, { run: open, nobody: undefined, git: undefined }) };
+  return { plan, ...explain(plan, OPEN) };
 }
 
 const ownerless = (world: SimulatedControllers) =>
   world.activePods.filter(({ metadata }) => (metadata.ownerReferences ?? []).length === 0);
+
+/** Orphaned in the middle; then what was rolled out has its name and its size, and none of its pods is available. */
+function unready() {
+  const world = foo();
+  begin(world);
+  run(world, { until: isPurpose('ScaleUp') });
+  orphan(world);
+  const left = ownerless(world);
+  for (let turns = 0; turns < 60; turns += 1) {
+    const { step } = planRollingUpdate(world.snapshot('foo'), NOW);
+    if (step.do === 'write') world.apply(step.write);
+    world.collect();
+    world.observe();
+    for (const { metadata } of world.controllers) world.manage(metadata.name);
+  }
+  return { world, left };
+}
 
 describe('the template of the old controller is changed before it has its label', () => {
   function changed() {
@@ -129,6 +151,65 @@ describe('pods whose controller was deleted without them in the middle', () => {
     for (const { metadata } of left) world.forget('pods', metadata.name);
     expect(run(world, { ...(next && { next }) }).outcome).toBe('Succeeded');
     expect(world.activePods).toHaveLength(3);
+  });
+
+  it('are not to be deleted while they are the only ones that serve: what holds the new ones is told beside', () => {
+    const { world } = unready();
+    const { plan, verdict, sentence, next } = said(world);
+    const told = '3 pods of foo have no controller: foo was deleted without them';
+    const why = '3 of 3 pods of foo are not available';
+    expect([verdict, sentence]).toEqual(['PodsWithoutController', `${told}; ${why}`]);
+    expect(next).toBe(
+      'leave these pods until 3 others are available (now 0); wait, or roll out another image: fairlead rolling-update foo --image=… -n default',
+    );
+    expect(whyNothingMoves(plan)).toBe(`${told}; ${why}`);
+    expect(judgeUpdate(plan).sentence).toContain(`(${told}; ${why})`);
+    expect(explain(plan, { ...OPEN, nobody: 'no worker' })).toMatchObject({
+      sentence: `${told}; no worker; ${why}`,
+      next: expect.stringMatching(/^start a worker/),
+    });
+  });
+
+  it('may be deleted as soon as the others are as many as wanted, or where none of them serves', () => {
+    const { world, left } = unready();
+    const others = world.activePods.filter((pod) => !left.includes(pod));
+    for (const { metadata } of others.slice(1)) world.becomeReady(metadata.name);
+    expect(said(world).next).toMatch(/^leave these pods until 3 others are available \(now 2\); wait, or/);
+    for (const { metadata } of others) world.becomeReady(metadata.name);
+    const command = `kubectl delete pods ${left.map(({ metadata }) => metadata.name).join(' ')} -n default`;
+    expect(said(world).next).toBe(`give those that are to stay other labels, then: ${command}`);
+
+    const down = unready();
+    const snapshot = down.world.snapshot('foo');
+    const pods = snapshot.pods.map((pod) => ({ ...pod, status: { phase: 'Pending' } as const }));
+    const plan = planRollingUpdate({ ...snapshot, pods }, NOW);
+    expect(explain(plan, OPEN).next).toContain('kubectl delete pods');
+  });
+
+  it('of a paused update: it is told that it is paused, and that it goes on first', () => {
+    const world = foo();
+    begin(world);
+    run(world, { until: isPurpose('ScaleUp', 3) });
+    orphan(world);
+    const paused = { by: 'ann', reason: 'disk alarm' };
+    const plan = planRollingUpdate({ ...world.snapshot('foo'), paused }, NOW);
+    const told = '1 pod of foo has no controller: foo was deleted without it';
+    const sentence = `${told}; paused by ann: disk alarm`;
+    expect(explain(plan, OPEN)).toEqual({
+      verdict: 'PodsWithoutController',
+      sentence,
+      next: 'leave these pods until 3 others are available (now 2); fairlead rollout resume rc/foo -n default',
+    });
+    expect(judgeUpdate(plan).sentence).toContain(`(${sentence})`);
+
+    // Nothing but them is awaited: they are told once.
+    const { world: whole, left } = unready();
+    for (const { metadata } of whole.activePods) whole.becomeReady(metadata.name);
+    const last = planRollingUpdate({ ...whole.snapshot('foo'), paused }, NOW);
+    expect(left).toHaveLength(3);
+    expect(judgeUpdate(last).sentence).toMatch(
+      /\(3 pods of foo have no controller: foo was deleted without them; paused by ann: disk alarm\)$/,
+    );
   });
 
   it('also those of a controller that an update before has rolled out, and of a way back', () => {
