@@ -27,6 +27,7 @@ import { ProblemError, bounded, failedRollouts, mayPassLater } from '../git/prob
 import { ConfigUses, isConfig } from '../git/config-in-use.ts';
 import { pruneObjects, pruneOrder } from '../git/prune.ts';
 import { withSignal } from '../git/resources.ts';
+import { withHolders } from '../git/service-allocations.ts';
 import { sourceIdentity } from '../git/source-url.ts';
 import { isRefusal, toMessage } from '../kubernetes/api-error.ts';
 import { trusted } from '../kubernetes/values.ts';
@@ -150,6 +151,10 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
     await access.learnUids(context, input, slice.uids);
     const next = input.from + slice.count;
     const { created, changed, unchanged, left, takenBack } = slice;
+    const problems = await withHolders(context, slice.problems, {
+      objects: prepared.objects,
+      left: pruneCandidates(inventory.entries, prepared.objects.map(inventoryEntry)),
+    });
     return {
       outcome: 'applied',
       ...(next < objects.length ? { next } : {}),
@@ -158,7 +163,7 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
       unchanged,
       left: left.slice(0, NAME_LIMIT),
       ...(takenBack.length > 0 && { takenBack: takenBack.slice(0, NAME_LIMIT) }),
-      problems: bounded(slice.problems, input.sha),
+      problems: bounded(problems, input.sha),
     };
   }
 

@@ -20,6 +20,7 @@ import { inventoryEntry } from './prepare.ts';
 import type { Problem } from './problems.ts';
 import { ProblemError, problem } from './problems.ts';
 import { findIfReached, withSignal } from './resources.ts';
+import { withHolders } from './service-allocations.ts';
 import { sourceIdentity } from './source-url.ts';
 
 export interface CheckResult {
@@ -96,14 +97,15 @@ export async function checkCommit(
   const entries = (await readInventory(context, problems))?.entries ?? new Map<string, InventoryEntry>();
   const wanted = prepared.objects.map(inventoryEntry);
   const prunes = context.repository.prune && context.heal === undefined;
-  const candidates = prunes ? pruneCandidates(entries, wanted) : [];
+  const left = pruneCandidates(entries, wanted);
+  const candidates = prunes ? left : [];
   if (problems.length === 0)
     problems.push(...(await checkDeletes(context, await deleted(context, candidates))));
   const refused = context.heal === undefined ? [] : refusedAlone(prepared.objects, problems);
   const rest = prepared.objects.filter((object) => !refused.includes(object));
   const isLost = prunes && entries.size === 0 && !todo.every((object) => check.changes.has(object));
   return {
-    problems: byPlace(problems),
+    problems: byPlace(await withHolders(context, problems, { objects: prepared.objects, left })),
     stages: STAGES.map((_, stage) => rest.filter((object) => object.stage === stage).length),
     steps: applySteps(rest, (object) => check.changes.has(object)),
     deferred: check.deferred,

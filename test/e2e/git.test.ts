@@ -466,6 +466,39 @@ spec:
   );
 });
 
+describe('a Service that is renamed', () => {
+  it(
+    'and keeps its node port, or its cluster IP, names the one that has it, and is applied when that is gone',
+    inLane(async () => {
+      const repository = await follow('renamed-service');
+      const { name, namespace } = repository;
+      const kept = (of: string, spec: object) =>
+        `${JSON.stringify({ apiVersion: 'v1', kind: 'Service', metadata: { name: of }, spec })}\n`;
+      const port = (of: string) => kept(of, { type: 'NodePort', ports: [{ port: 80, nodePort: 30_180 }] });
+      const address = (of: string) => kept(of, { clusterIP: '10.0.0.77', ports: [{ port: 80 }] });
+      const begin = { 'a.json': port('port-old'), 'b.json': address('address-old') };
+      expect(await repository.commit(begin)).toMatchObject({ outcome: 'Succeeded' });
+
+      const told = (of: string) =>
+        expect.stringContaining(
+          `Service ${namespace}/${of}, which the commit no longer holds, has it. Delete that one: \`kubectl delete service ${of} -n ${namespace}\`, then \`fairlead sync ${name}\`; or`,
+        );
+      const services = { group: '', version: 'v1', resource: 'services', namespace };
+      const first = await repository.bad({ 'a.json': port('port-new') });
+      expect(first).toMatchObject({ outcome: 'Refused', lines: [told('port-old')] });
+      await cluster().client.delete({ ...services, name: 'port-old' });
+      expect(await repository.commit({ 'README.md': 'x' })).toMatchObject({ outcome: 'Succeeded' });
+
+      // A dry run allocates no address.
+      const second = await repository.bad({ 'b.json': address('address-new') });
+      expect(second).toMatchObject({ outcome: 'Failed', lines: [told('address-old')] });
+      await cluster().client.delete({ ...services, name: 'address-old' });
+      expect(await repository.commit({ 'README.md': 'y' })).toMatchObject({ outcome: 'Succeeded' });
+    }),
+    120_000,
+  );
+});
+
 describe('what comes with the commit', () => {
   it(
     'a namespace and a kind that did not exist before',
