@@ -4,7 +4,7 @@
  */
 
 import type { ApiError } from '../kubernetes/api-error.ts';
-import { isInvalid, isNotFound, isUnconverted } from '../kubernetes/api-error.ts';
+import { isInvalid, isNotFound, isUnconverted, lostVersion } from '../kubernetes/api-error.ts';
 import { getOrUndefined } from '../kubernetes/get-or-undefined.ts';
 import { asRecord } from '../kubernetes/values.ts';
 import { ANNOTATION } from '../planners/names.ts';
@@ -43,7 +43,10 @@ function mendersOf(error: ApiError, object: PreparedObject): readonly Mender[] {
     found.push({ group: 'storage.k8s.io', kind: 'StorageClass' });
   if (isNotFound(error) && manifest.group === RBAC) found.push(...roleOf(object));
   const isOfSchema =
-    isInvalid(error) || / custom resource definition is terminating/.test(message) || isUnconverted(error);
+    isInvalid(error) ||
+    / custom resource definition is terminating/.test(message) ||
+    isUnconverted(error) ||
+    lostVersion(error) !== undefined;
   if (isOfSchema)
     found.push({
       group: 'apiextensions.k8s.io',

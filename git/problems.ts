@@ -70,6 +70,8 @@ const NEXT_STEPS = {
   UnknownKind: 'Check `apiVersion` and `kind`, or put its CustomResourceDefinition into the commit.',
   KindNotKept: 'Remove it from the commit; `kubectl create -f FILE` asks it once.',
   NamespaceNotFound: 'Create the namespace, or add it to the commit.',
+  VersionInUse:
+    'Leave the version in spec.versions of its CustomResourceDefinition until nothing is written under it any more.',
   Invalid: 'Correct the field.',
   UnknownField: 'Correct the name of the field.',
   Forbidden: 'Grant the permission (`kubectl create rolebinding …`), or remove the object from the commit.',
@@ -184,6 +186,7 @@ const OF_THE_CLUSTER: ReadonlySet<ProblemCode> = new Set([
   'UnknownKind',
   'KindNotKept',
   'NamespaceNotFound',
+  'VersionInUse',
   'Invalid',
   'UnknownField',
   'Forbidden',

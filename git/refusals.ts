@@ -11,6 +11,7 @@ import {
   isTooLarge,
   isTransient,
   isUnreached,
+  lostVersion,
 } from '../kubernetes/api-error.ts';
 import { lettingGo } from '../kubernetes/managed-fields.ts';
 import { resourceId } from '../kubernetes/resource-path.ts';
@@ -119,6 +120,8 @@ export function toProblem(
     const { file, line } = object.manifest;
     return unreachedProblem(unreached, end(text), { file, line, object: object.label });
   }
+  const lost = lostVersion(error);
+  if (lost !== undefined) return lostVersionProblem(object, lost);
   if (isTooLarge(error)) {
     return problemOf(object, 'ObjectTooLarge', 'etcd refuses an object of this size.');
   }
@@ -159,6 +162,15 @@ export function toProblem(
     };
   if (isTransient(error) || status === 409 || status === 401) return undefined;
   return problemOf(object, 'Refused', end(message));
+}
+
+/** Who owns its fields the apiserver tells by converting the object to each version that is named there. */
+function lostVersionProblem(object: PreparedObject, apiVersion: string): Problem {
+  const definition = `CustomResourceDefinition ${resourceId(object.path)}`;
+  const version = apiVersion.slice(apiVersion.indexOf('/') + 1);
+  const why = `the ${definition} has no version ${version} any more, but metadata.managedFields of the object still names it, and the apiserver applies nothing to it.`;
+  const next = `Put ${version} back into spec.versions of the ${definition} by a commit that has the object under another version, and take it out by a later one, when that is applied.`;
+  return { ...problemOf(object, 'VersionInUse', why), next };
 }
 
 /** Of what has no namespace. */

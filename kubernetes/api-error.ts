@@ -121,6 +121,15 @@ export function isUnconverted(error: unknown): error is ApiError & { readonly un
   return isUnreached(error) && error.unreached.kind === 'conversion';
 }
 
+/**
+ * `GROUP/VERSION` under which fields of the object were written (`metadata.managedFields`), and which its CustomResourceDefinition has no more:
+ * every apply fails, with a 500 that lasts. Undefined: another error.
+ */
+export function lostVersion(error: unknown): string | undefined {
+  if (!(error instanceof ApiError) || error.status !== 500) return undefined;
+  return /: request to convert CR to an invalid group\/version: (\S+)$/.exec(error.message)?.[1];
+}
+
 /** Said by admission (a webhook, which may not be there to be called, or a policy), not by authorisation or by the apiserver itself. */
 export function isByAdmission(error: unknown): error is ApiError {
   if (!(error instanceof ApiError) || error.status === 0) return false;

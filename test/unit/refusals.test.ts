@@ -91,6 +91,15 @@ function advice(
 const PATCH = 'failed to create typed patch object (ns/web; apps/v1, Kind=Deployment): ';
 const PIN = '.spec.template.spec.containers[name="main"].env[name="PIN"].value';
 
+it('a version that a CustomResourceDefinition has no more does not come back by itself', () => {
+  expect(refusal('request to convert CR to an invalid group/version: apps/v1beta2')).toBe(
+    'VersionInUse web.yaml:1: Deployment.apps ns/web: the CustomResourceDefinition deployments.apps has no version v1beta2 any more, ' +
+      'but metadata.managedFields of the object still names it, and the apiserver applies nothing to it. ' +
+      'Put v1beta2 back into spec.versions of the CustomResourceDefinition deployments.apps by a commit that has the object under another version, ' +
+      'and take it out by a later one, when that is applied.',
+  );
+});
+
 describe('what is forbidden', () => {
   const head = 'deployments.apps "web" is forbidden: ';
 

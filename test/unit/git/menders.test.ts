@@ -151,6 +151,12 @@ describe('what may mend a refusal', () => {
       forbidden('error looking up service account team/runner: serviceaccount "runner" not found'),
       [],
     ],
+    [
+      'a version that its definition has no more',
+      'Gadget',
+      answered(500, 'HTTP 500', 'request to convert CR to an invalid group/version: example.com/v0'),
+      ['CustomResourceDefinition gadgets.example.com'],
+    ],
   ])('of %s', async (_, kind, error, expected) => {
     expect(await mendersOf(kind, error)).toEqual(expected);
   });
