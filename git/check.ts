@@ -12,6 +12,7 @@ import { entryKey, groupOf, pruneCandidates } from './inventory-content.ts';
 import type { InventoryEntry } from './inventory-content.ts';
 import type { Inventory, InventoryStore } from './inventory.ts';
 import { APPLYSET, foreignSource } from './inventory.ts';
+import { checkVersions } from './lost-versions.ts';
 import type { ApplyStep } from './order.ts';
 import { STAGES, applySteps } from './order.ts';
 import { CHECK_WAIT_MS } from './other-commits.ts';
@@ -93,7 +94,7 @@ export async function checkCommit(
     context.signal,
   );
   await check.settle(prepared.objects, options.patientUntilMs ?? 0);
-  problems.push(...check.problems);
+  problems.push(...check.problems, ...(await checkVersions(context, content, todo, check.changes)));
   const entries = (await readInventory(context, problems))?.entries ?? new Map<string, InventoryEntry>();
   const wanted = prepared.objects.map(inventoryEntry);
   const prunes = context.repository.prune && context.heal === undefined;

@@ -4,7 +4,7 @@ import { pause } from '../kubernetes/backoff.ts';
 import type { Condition, KubernetesObject } from '../planners/objects.ts';
 import type { CommitContext } from './commit.ts';
 import type { PreparedObject } from './prepare.ts';
-import { problemOf } from './prepare.ts';
+import { isDefinition, problemOf } from './prepare.ts';
 import type { Problem } from './problems.ts';
 import { getOrUndefined } from '../kubernetes/get-or-undefined.ts';
 
@@ -100,11 +100,8 @@ function problemWith(
   return state.state === 'hopeless' && state.next !== undefined ? { ...found, next: state.next } : found;
 }
 
-function isFoundation({ group, kind }: PreparedObject['manifest']): boolean {
-  return (
-    (group === 'apiextensions.k8s.io' && kind === 'CustomResourceDefinition') ||
-    (kind === 'Namespace' && group === '')
-  );
+function isFoundation(manifest: PreparedObject['manifest']): boolean {
+  return isDefinition(manifest) || (manifest.kind === 'Namespace' && manifest.group === '');
 }
 
 /** Whether objects of the commit may use it. Pure. */

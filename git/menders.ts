@@ -10,6 +10,7 @@ import { asRecord } from '../kubernetes/values.ts';
 import { ANNOTATION } from '../planners/names.ts';
 import { LIMIT_RANGE, POD_SECURITY, QUOTA, missingIn } from './admission-words.ts';
 import type { CommitContext } from './commit.ts';
+import { versionsOf } from './lost-versions.ts';
 import type { PreparedObject } from './prepare.ts';
 import { NotYetError } from './refusals.ts';
 
@@ -19,6 +20,8 @@ interface Mender {
   readonly kind: string;
   readonly namespace?: string | undefined;
   readonly name?: string | undefined;
+  /** Of a CustomResourceDefinition: the version that is missing. */
+  readonly version?: string | undefined;
 }
 
 const RBAC = 'rbac.authorization.k8s.io';
@@ -42,16 +45,18 @@ function mendersOf(error: ApiError, object: PreparedObject): readonly Mender[] {
   if (/ storageclass that provisions the pvc must support resize/.test(message))
     found.push({ group: 'storage.k8s.io', kind: 'StorageClass' });
   if (isNotFound(error) && manifest.group === RBAC) found.push(...roleOf(object));
+  const lost = lostVersion(error);
   const isOfSchema =
     isInvalid(error) ||
     / custom resource definition is terminating/.test(message) ||
     isUnconverted(error) ||
-    lostVersion(error) !== undefined;
+    lost !== undefined;
   if (isOfSchema)
     found.push({
       group: 'apiextensions.k8s.io',
       kind: 'CustomResourceDefinition',
       name: `${path.resource}.${path.group}`,
+      version: lost?.slice(lost.indexOf('/') + 1),
     });
   return found;
 }
@@ -81,7 +86,8 @@ function isMender({ manifest, namespace }: PreparedObject, mender: Mender): bool
     manifest.group === mender.group &&
     manifest.kind === mender.kind &&
     (mender.namespace === undefined || mender.namespace === namespace) &&
-    (mender.name === undefined || mender.name === manifest.name)
+    (mender.name === undefined || mender.name === manifest.name) &&
+    (mender.version === undefined || versionsOf(manifest.body).all.includes(mender.version))
   );
 }
 

@@ -224,6 +224,11 @@ export function isWorkload(manifest: Pick<Manifest, 'group' | 'kind'>): boolean 
   return WORKLOAD_KINDS.has(manifest.kind) && (manifest.group === GROUP || manifest.group === 'apps');
 }
 
+/** What defines a kind of its own. */
+export function isDefinition({ group, kind }: Pick<Manifest, 'group' | 'kind'>): boolean {
+  return group === 'apiextensions.k8s.io' && kind === 'CustomResourceDefinition';
+}
+
 /** A ReplicationController: its pods are replaced by a rolling update. */
 export function isController({ group, kind }: Pick<Manifest, 'group' | 'kind'>): boolean {
   return group === '' && kind === 'ReplicationController';
@@ -269,7 +274,7 @@ function findDuplicates(objects: readonly PreparedObject[]): Problem[] {
 function customKinds(manifests: readonly Manifest[]): ReadonlyMap<string, ServedKind> {
   const kinds = new Map<string, ServedKind>();
   for (const manifest of manifests) {
-    if (manifest.group !== 'apiextensions.k8s.io' || manifest.kind !== 'CustomResourceDefinition') continue;
+    if (!isDefinition(manifest)) continue;
     const spec = manifest.body['spec'];
     if (!isObject(spec) || !isObject(spec['names']) || !Array.isArray(spec['versions'])) continue;
     const { kind, plural } = spec['names'];

@@ -13,6 +13,7 @@ import {
   isUnreached,
   lostVersion,
 } from '../kubernetes/api-error.ts';
+import type { FieldKeeper } from '../kubernetes/managed-fields.ts';
 import { lettingGo } from '../kubernetes/managed-fields.ts';
 import { resourceId } from '../kubernetes/resource-path.ts';
 import { byCause } from '../kubernetes/response-errors.ts';
@@ -26,6 +27,7 @@ import type { FieldConflict } from './decision.ts';
 import { describeConflicts, isTakenBySync, readConflicts } from './decision.ts';
 import { findFieldLine } from './field-line.ts';
 import { isCareful } from './inventory-content.ts';
+import type { Manifest } from './manifests.ts';
 import { isObject } from './manifests.ts';
 import { patchCommand } from './patch-command.ts';
 import type { PreparedObject } from './prepare.ts';
@@ -169,7 +171,7 @@ function lostVersionProblem(object: PreparedObject, apiVersion: string): Problem
   const definition = `CustomResourceDefinition ${resourceId(object.path)}`;
   const version = apiVersion.slice(apiVersion.indexOf('/') + 1);
   const why = `the ${definition} has no version ${version} any more, but metadata.managedFields of the object still names it, and the apiserver applies nothing to it.`;
-  const next = `Put ${version} back into spec.versions of the ${definition} by a commit that has the object under another version, and take it out by a later one, when that is applied.`;
+  const next = `Put ${version} back into spec.versions of the ${definition} (the commit that does may have the object under another version), and take it out by a later commit, when the object is applied.`;
   return { ...problemOf(object, 'VersionInUse', why), next };
 }
 
@@ -251,12 +253,7 @@ function handOver(
   { heals = false, live }: RefusalSetting,
 ): Pick<Problem, 'next'> {
   const others = new Set(conflicts.filter((one) => !isTakenBySync(one)).map(({ manager }) => manager));
-  const keeper = {
-    manager: FIELD_MANAGER,
-    apiVersion: manifest.apiVersion,
-    seed: ['f:metadata', 'f:annotations', `f:${ANNOTATION.repository}`],
-  };
-  const operations = live && lettingGo(live, others, keeper);
+  const operations = live && lettingGo(live, others, keeperOf(manifest));
   const where = namespace === undefined ? '' : ` -n ${namespace}`;
   const entries = `the entries of "${[...others].join('", "')}" in metadata.managedFields`;
   const how =
@@ -269,6 +266,12 @@ function handOver(
   return {
     next: `Remove the field from the manifest; or let git have it, which changes no value: ${how} (then ${TRIED_BY_ITSELF}); or commit the value that the cluster has. ${healing}`,
   };
+}
+
+/** Sync, as who keeps an object of which others let go. */
+export function keeperOf({ apiVersion }: Pick<Manifest, 'apiVersion'>): FieldKeeper {
+  const seed = ['f:metadata', 'f:annotations', `f:${ANNOTATION.repository}`];
+  return { manager: FIELD_MANAGER, apiVersion, seed };
 }
 
 /** What to do about a value of the wrong type, where that is plain. */

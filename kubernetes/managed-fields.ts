@@ -47,6 +47,11 @@ export function appliedEntry(object: KubernetesObject, manager: string): Managed
   return managedFields(object).find((entry) => isApplied(entry, manager));
 }
 
+/** The entries, of whatever manager, that were written under an API version. */
+export function entriesUnder(object: KubernetesObject, apiVersion: string): readonly ManagedFields[] {
+  return managedFields(object).filter((entry) => entry.apiVersion === apiVersion);
+}
+
 /** What anybody but `manager`'s server-side apply owns, beside the status. */
 export function othersFields(object: KubernetesObject, manager: string): readonly ManagedFields[] {
   return managedFields(object).filter((entry) => isShared(entry) && !isApplied(entry, manager));
@@ -96,6 +101,13 @@ export type PatchOperation =
   | { readonly op: 'test' | 'replace'; readonly path: string; readonly value: unknown }
   | { readonly op: 'remove'; readonly path: string };
 
+/** Whose server-side apply keeps an object, and a field that its next one names in any case. */
+export interface FieldKeeper {
+  readonly manager: string;
+  readonly apiVersion: string;
+  readonly seed: OwnedPath;
+}
+
 /**
  * A JSON patch after which none of `managers` owns a field of the object, but of its status, and that changes no value. What `keeper`
  * owns by server-side apply stays. An apiserver ignores an empty list, so where nobody else owns anything, `keeper` gets `seed`, a field that its
@@ -104,11 +116,29 @@ export type PatchOperation =
 export function lettingGo(
   object: KubernetesObject,
   managers: ReadonlySet<string>,
-  keeper: { readonly manager: string; readonly apiVersion: string; readonly seed: OwnedPath },
+  keeper: FieldKeeper,
+): readonly PatchOperation[] | undefined {
+  const isOf = (entry: ManagedFields): boolean =>
+    entry.subresource !== 'status' && managers.has(entry.manager ?? '');
+  return released(object, isOf, keeper);
+}
+
+/** As {@link lettingGo}, of what anybody, be it of its status, has written under an API version. */
+export function lettingGoOf(
+  object: KubernetesObject,
+  apiVersion: string,
+  keeper: FieldKeeper,
+): readonly PatchOperation[] | undefined {
+  return released(object, (entry) => entry.apiVersion === apiVersion, keeper);
+}
+
+function released(
+  object: KubernetesObject,
+  isOf: (entry: ManagedFields) => boolean,
+  keeper: FieldKeeper,
 ): readonly PatchOperation[] | undefined {
   const entries = managedFields(object);
-  const isLeft = (entry: ManagedFields): boolean =>
-    entry.subresource !== 'status' && managers.has(entry.manager ?? '') && !isApplied(entry, keeper.manager);
+  const isLeft = (entry: ManagedFields): boolean => isOf(entry) && !isApplied(entry, keeper.manager);
   const staying = entries.filter((entry) => !isLeft(entry));
   if (staying.length === entries.length) return undefined;
   const { manager, apiVersion, seed } = keeper;
@@ -116,10 +146,14 @@ export function lettingGo(
     .flatMap((entry, index): PatchOperation[][] => {
       if (!isLeft(entry)) return [];
       const path = `/metadata/managedFields/${index}`;
-      const isAmbiguous = staying.some((other) => other.manager === entry.manager);
+      const alike = staying.filter((other) => other.manager === entry.manager);
+      const isOther = alike.some((other) => other.apiVersion !== entry.apiVersion);
       const tests: PatchOperation[] = [
         { op: 'test', path: `${path}/manager`, value: entry.manager },
-        ...(isAmbiguous ? [{ op: 'test' as const, path: `${path}/operation`, value: entry.operation }] : []),
+        ...(alike.length > 0
+          ? [{ op: 'test' as const, path: `${path}/operation`, value: entry.operation }]
+          : []),
+        ...(isOther ? [{ op: 'test' as const, path: `${path}/apiVersion`, value: entry.apiVersion }] : []),
       ];
       if (staying.length > 0 || index > 0) return [[...tests, { op: 'remove', path }]];
       const fieldsV1 = withFields({}, seed, {});

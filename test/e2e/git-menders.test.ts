@@ -12,8 +12,8 @@ const { cluster, follow, planOf } = useCommitGround('git-menders');
 
 const manifest = (object: object) => `${JSON.stringify(object)}\n`;
 
-/** With the fields of its schema, all of them numbers. */
-function definition(group: string, fields: readonly string[]) {
+/** With the fields of its schema, all of them numbers; of several versions the last is stored. */
+function definition(group: string, fields: readonly string[], versions: readonly string[] = ['v1']) {
   const properties = Object.fromEntries(fields.map((field) => [field, { type: 'integer' }]));
   const spec = { type: 'object', properties };
   return manifest({
@@ -24,20 +24,18 @@ function definition(group: string, fields: readonly string[]) {
       group,
       scope: 'Namespaced',
       names: { kind: 'Gadget', plural: 'gadgets' },
-      versions: [
-        {
-          name: 'v1',
-          served: true,
-          storage: true,
-          schema: { openAPIV3Schema: { type: 'object', properties: { spec } } },
-        },
-      ],
+      versions: versions.map((name) => ({
+        name,
+        served: true,
+        storage: name === versions.at(-1),
+        schema: { openAPIV3Schema: { type: 'object', properties: { spec } } },
+      })),
     },
   });
 }
 
-const gadget = (group: string, name: string, spec: object) =>
-  manifest({ apiVersion: `${group}/v1`, kind: 'Gadget', metadata: { name }, spec });
+const gadget = (group: string, name: string, spec: object, version = 'v1') =>
+  manifest({ apiVersion: `${group}/${version}`, kind: 'Gadget', metadata: { name }, spec });
 
 const quota = (count: number) =>
   manifest({
@@ -178,6 +176,35 @@ describe('an object that is refused until another of its commit is written', () 
       expect(outcome).toBe('Refused');
       expect(lines).toEqual([expect.stringMatching(/^Forbidden e\.json:1@.*service account \S+\/nobody/)]);
       expect(lines[0]).toMatch(/ Commit the ServiceAccount nobody too, /);
+    }),
+    120_000,
+  );
+
+  it(
+    'a version that leaves the definition of a kind: its objects are moved first, by a commit of their own',
+    inLane(async () => {
+      const repository = await follow('versions');
+      const { namespace } = repository;
+      const group = `${namespace}.example.com`;
+      await grantKinds(namespace, group);
+      const two = definition(group, ['size', 'color'], ['v1', 'v2']);
+      const begin = { 'a.json': two, 'b.json': gadget(group, 'one', { size: 1, color: 2 }) };
+      expect(await repository.commit(begin)).toMatchObject({ outcome: 'Succeeded' });
+
+      const moved = { 'b.json': gadget(group, 'one', { size: 1 }, 'v2'), 'c.yaml': configMap('one', 'a') };
+      const gone = { 'a.json': definition(group, ['size', 'color'], ['v2']) };
+      const { lines, outcome } = await repository.bad({ ...gone, ...moved });
+      expect(outcome).toBe('Refused');
+      expect(lines).toEqual([
+        expect.stringMatching(/^VersionInUse a\.json:1@\w+: .* lacks v1, .* Gadget\S* \S+\/one names it/),
+      ]);
+      expect(await repository.get('configmaps', 'one')).toBeUndefined();
+
+      expect(await repository.commit({ 'a.json': two })).toMatchObject({ outcome: 'Succeeded' });
+      expect(await repository.commit(gone)).toMatchObject({ outcome: 'Succeeded' });
+      expect(await repository.commit({ 'b.json': gadget(group, 'one', { size: 3 }, 'v2') })).toMatchObject({
+        outcome: 'Succeeded',
+      });
     }),
     120_000,
   );

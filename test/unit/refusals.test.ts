@@ -95,8 +95,8 @@ it('a version that a CustomResourceDefinition has no more does not come back by 
   expect(refusal('request to convert CR to an invalid group/version: apps/v1beta2')).toBe(
     'VersionInUse web.yaml:1: Deployment.apps ns/web: the CustomResourceDefinition deployments.apps has no version v1beta2 any more, ' +
       'but metadata.managedFields of the object still names it, and the apiserver applies nothing to it. ' +
-      'Put v1beta2 back into spec.versions of the CustomResourceDefinition deployments.apps by a commit that has the object under another version, ' +
-      'and take it out by a later one, when that is applied.',
+      'Put v1beta2 back into spec.versions of the CustomResourceDefinition deployments.apps (the commit that does may have the object under another version), ' +
+      'and take it out by a later commit, when the object is applied.',
   );
 });
 

@@ -29,6 +29,7 @@ async function commitOf(namespace = 'team'): Promise<readonly PreparedObject[]> 
     apiVersion,
     kind,
     metadata: { name, ...(!CLUSTER_SCOPED.has(kind) && { namespace }) },
+    ...(kind === 'CustomResourceDefinition' && { spec: { versions: [{ name: 'v1' }] } }),
     ...(kind === 'RoleBinding' && { roleRef: { kind: 'Role', name: 'reader' } }),
   }));
   const text = JSON.stringify({ apiVersion: 'v1', kind: 'List', items });
@@ -154,7 +155,13 @@ describe('what may mend a refusal', () => {
     [
       'a version that its definition has no more',
       'Gadget',
-      answered(500, 'HTTP 500', 'request to convert CR to an invalid group/version: example.com/v0'),
+      answered(500, 'HTTP 500', 'request to convert CR to an invalid group/version: example.com/v2'),
+      [],
+    ],
+    [
+      'a version that its definition has again',
+      'Gadget',
+      answered(500, 'HTTP 500', 'request to convert CR to an invalid group/version: example.com/v1'),
       ['CustomResourceDefinition gadgets.example.com'],
     ],
   ])('of %s', async (_, kind, error, expected) => {
