@@ -222,6 +222,45 @@ describe('a commit becomes a finished rollout', () => {
   );
 
   it(
+    'ten commits in 5 s: the last one wins, of commits and of rollouts one at a time',
+    both(async (side) => {
+      const { manifest, untilClosed, allAt } = side;
+      const ground = side.ground();
+      const cluster = side.cluster();
+      const temporal = side.temporal();
+      const before = (await ground.runs.all()).length;
+      const shas: string[] = [];
+      for (let index = 5; index < 15; index += 1) {
+        shas.push(await ground.commit({ 'web.json': manifest(`app:${String(index)}`) }));
+        await delay(STORM_STEP_MS);
+      }
+      await untilClosed(shas.at(-1) ?? '', 'COMPLETED');
+      await allAt('app:14');
+      const rollouts = (await ground.runs.all()).slice(before);
+      expect(rollouts.at(-1)?.status).toBe('COMPLETED');
+      for (const [index, { startedAt, status }] of rollouts.entries()) {
+        // Between two commits one may come to its end.
+        expect(['CANCELLED', 'COMPLETED']).toContain(status);
+        const earlier = rollouts[index - 1];
+        const closedBefore = earlier === undefined ? 0 : (earlier.closedAt ?? Infinity);
+        expect(startedAt).toBeGreaterThanOrEqual(closedBefore);
+      }
+      const commits: { readonly workflowId: string; readonly from: number; readonly to: number }[] = [];
+      const query = `WorkflowId STARTS_WITH '${commitWorkflowPrefix(ground.owner, ground.owner)}'`;
+      for await (const { workflowId, startTime, closeTime } of temporal.workflow.list({ query })) {
+        const from = startTime.getTime();
+        commits.push({ workflowId, from, to: closeTime?.getTime() ?? Infinity });
+      }
+      commits.sort((a, b) => a.from - b.from);
+      expect(commits.at(-1)?.workflowId).toContain(shas.at(-1));
+      for (const [index, { from }] of commits.entries())
+        expect(from).toBeGreaterThanOrEqual(commits[index - 1]?.to ?? 0);
+      expect((await cluster.events(ground.namespace)).filter(({ type }) => type === 'Warning')).toEqual([]);
+    }),
+    120_000,
+  );
+
+  it(
     'what a rollout may go back to is pruned once there is nothing to go back for',
     both(async (side) => {
       const { manifest, applied, untilClosed, allAt } = side;
@@ -258,45 +297,6 @@ describe('a commit becomes a finished rollout', () => {
       await applied(files('config-2', 'app:21'));
       await allAt('app:21');
       expect(await configs()).toEqual(['config-2']);
-    }),
-    120_000,
-  );
-
-  it(
-    'ten commits in 5 s: the last one wins, of commits and of rollouts one at a time',
-    both(async (side) => {
-      const { manifest, untilClosed, allAt } = side;
-      const ground = side.ground();
-      const cluster = side.cluster();
-      const temporal = side.temporal();
-      const before = (await ground.runs.all()).length;
-      const shas: string[] = [];
-      for (let index = 5; index < 15; index += 1) {
-        shas.push(await ground.commit({ 'web.json': manifest(`app:${String(index)}`) }));
-        await delay(STORM_STEP_MS);
-      }
-      await untilClosed(shas.at(-1) ?? '', 'COMPLETED');
-      await allAt('app:14');
-      const rollouts = (await ground.runs.all()).slice(before);
-      expect(rollouts.at(-1)?.status).toBe('COMPLETED');
-      for (const [index, { startedAt, status }] of rollouts.entries()) {
-        // Between two commits one may come to its end.
-        expect(['CANCELLED', 'COMPLETED']).toContain(status);
-        const earlier = rollouts[index - 1];
-        const closedBefore = earlier === undefined ? 0 : (earlier.closedAt ?? Infinity);
-        expect(startedAt).toBeGreaterThanOrEqual(closedBefore);
-      }
-      const commits: { readonly workflowId: string; readonly from: number; readonly to: number }[] = [];
-      const query = `WorkflowId STARTS_WITH '${commitWorkflowPrefix(ground.owner, ground.owner)}'`;
-      for await (const { workflowId, startTime, closeTime } of temporal.workflow.list({ query })) {
-        const from = startTime.getTime();
-        commits.push({ workflowId, from, to: closeTime?.getTime() ?? Infinity });
-      }
-      commits.sort((a, b) => a.from - b.from);
-      expect(commits.at(-1)?.workflowId).toContain(shas.at(-1));
-      for (const [index, { from }] of commits.entries())
-        expect(from).toBeGreaterThanOrEqual(commits[index - 1]?.to ?? 0);
-      expect((await cluster.events(ground.namespace)).filter(({ type }) => type === 'Warning')).toEqual([]);
     }),
     120_000,
   );
