@@ -6,6 +6,7 @@ import { grantRollback } from '../../../controllers/rollback-request.ts';
 import { trusted } from '../../../kubernetes/values.ts';
 import { DEPLOYMENT_ANNOTATION } from '../../../planners/names.ts';
 import type { Workload } from '../../../planners/workload.ts';
+import { jsonPatched } from '../../support/json-patched.ts';
 import { answer } from '../../support/watch-server.ts';
 import { useWatchServer } from '../../support/watch-server-ground.ts';
 
@@ -63,7 +64,7 @@ async function ask(
       answer(response, code, { kind: 'Status', code, reason: 'Forbidden', message: 'denied by a policy' });
     else {
       patches.push(body);
-      answer(response, 200, live);
+      answer(response, 200, jsonPatched(live, trusted(JSON.parse(body))));
     }
     return true;
   };
