@@ -2,8 +2,8 @@
  * Fields that git had applied and names no more. Server-side apply removes them, unless somebody else owns them too with the very same
  * value: whoever ran `kubectl apply` by hand before sync did, for one. What tools of people hold is taken out all the same, for the value is git's; what
  * another applier or controller holds is its to keep, and is told. So it is of fields that git names and people have set to its very value.
- * Of a template also what an undo has brought back goes, be it that git never applied it under this manifest: the next one that git rolls out
- * takes the whole template back. Pure.
+ * Also what an undo has brought back goes, of a template and of a Deployment's annotations, be it that git never applied it under this manifest:
+ * the next one that git rolls out takes all of it back. Pure.
  */
 
 import { ApiError } from '../kubernetes/api-error.ts';
@@ -17,6 +17,7 @@ import {
 } from '../kubernetes/managed-fields.ts';
 import { asRecord, trusted } from '../kubernetes/values.ts';
 import { RESTARTED, RESTARTED_AT } from '../kubernetes/template-edits.ts';
+import { goesBack } from '../planners/deployment-annotations.ts';
 import { FIELD_MANAGER } from '../planners/names.ts';
 import type { JsonObject, KubernetesObject } from '../planners/objects.ts';
 import { UNDO_MANAGERS } from './decision.ts';
@@ -48,6 +49,7 @@ const RESTARTS: ReadonlySet<string> = new Set(
 );
 
 const TEMPLATE: OwnedPath = ['f:spec', 'f:template'];
+const ANNOTATIONS: OwnedPath = ['f:metadata', 'f:annotations'];
 
 /** Dropped for an autoscaler: taken out before that has set it, it would be 1. */
 const SIZE = 'spec.replicas';
@@ -57,10 +59,7 @@ export function droppedFields(live: KubernetesObject | undefined, body: JsonObje
   const own = live && appliedFields(live, FIELD_MANAGER);
   if (live === undefined || own === undefined) return { taken: [], kept: [] };
   const others = othersFields(live, FIELD_MANAGER);
-  const ofUndo = others.filter(isOfUndo).flatMap(({ fieldsV1 }) => {
-    const there = fieldsAt(fieldsV1, TEMPLATE);
-    return there === undefined ? [] : [{ 'f:spec': { 'f:template': there } }];
-  });
+  const ofUndo = others.filter(isOfUndo).map((entry) => broughtBack(entry, live));
   const all = [own, ...ofUndo].flatMap((fields) => [
     ...dropped(fields, { path: [], label: '', pointer: '' }, body, live, others),
   ]);
@@ -136,9 +135,28 @@ function isOfUndo({ manager = '', operation }: ManagedFields): boolean {
   return operation === 'Update' && UNDO_MANAGERS.has(manager);
 }
 
+/** The fields of it that may be of an undo, and not of another wish. */
+function broughtBack({ fieldsV1 }: ManagedFields, { kind }: KubernetesObject): JsonObject {
+  const template = fieldsAt(fieldsV1, TEMPLATE);
+  const annotations = Object.entries(fieldsAt(fieldsV1, ANNOTATIONS) ?? {}).filter(([element]) =>
+    isBroughtBack([...ANNOTATIONS, element]),
+  );
+  const isWithAnnotations = kind === 'Deployment' && annotations.length > 0;
+  return {
+    ...(template !== undefined && { 'f:spec': { 'f:template': template } }),
+    ...(isWithAnnotations && { 'f:metadata': { 'f:annotations': Object.fromEntries(annotations) } }),
+  };
+}
+
+function isBroughtBack(path: OwnedPath): boolean {
+  const key = path[ANNOTATIONS.length] ?? '';
+  const isBelow = (outer: OwnedPath) => outer.every((element, at) => path[at] === element);
+  return isBelow(TEMPLATE) || (isBelow(ANNOTATIONS) && key.startsWith('f:') && goesBack(key.slice(2)));
+}
+
 /** Whether it owns the field for no longer than until git says something else. */
 function isPassing(entry: ManagedFields, path: OwnedPath): boolean {
-  return isOfPeople(entry) || (isOfUndo(entry) && TEMPLATE.every((element, at) => path[at] === element));
+  return isOfPeople(entry) || (isOfUndo(entry) && isBroughtBack(path));
 }
 
 function isOfPeople({ manager = '', operation }: ManagedFields): boolean {

@@ -32,9 +32,12 @@ export function carriedAnnotations(deployment: Deployment): Record<string, strin
 
 /** What a Deployment gets back from the ReplicaSet that it goes back to (P6): its change-cause and the like. */
 export function annotationsOfReplicaSet({ annotations = {} }: ObjectMeta): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(annotations).filter((entry) => isCarried(entry) && !entry[0].startsWith(`${GROUP}/`)),
-  );
+  return Object.fromEntries(Object.entries(annotations).filter(([key]) => goesBack(key)));
+}
+
+/** Whether going back gives a Deployment this annotation of the ReplicaSet, or takes it from the Deployment (P6). */
+export function goesBack(key: string): boolean {
+  return isCarried([key, '']) && !key.startsWith(`${GROUP}/`);
 }
 
 function isCarried([key]: readonly [string, string]): boolean {

@@ -162,6 +162,29 @@ describe('a template that an undo has brought back', () => {
     expect(told(object(spec(env), git(template('BAR')), entry), body)).toEqual(expected);
   });
 
+  it.each([
+    ['Deployment', ['metadata.annotations.note']],
+    ['StatefulSet', []],
+  ])('has brought annotations back as well, those of a %s', (kind, taken) => {
+    const annotations = {
+      note: 'x',
+      'fairlead.dev/changed': '{}',
+      'deployment.kubernetes.io/revision': '1',
+      'example.com/own': 'x',
+    };
+    const fields = (...keys: readonly string[]): JsonObject => ({
+      'f:metadata': { 'f:annotations': Object.fromEntries(keys.map((key) => [`f:${key}`, {}])) },
+    });
+    const whole = object(
+      { kind },
+      git(template('BAR')),
+      by('fairlead', fields('note', 'fairlead.dev/changed', 'deployment.kubernetes.io/revision')),
+      by('operator', fields('example.com/own')),
+    );
+    const live = { ...whole, metadata: { ...whole.metadata, annotations } };
+    expect(told(live, { metadata: { annotations: {} } })).toEqual({ taken, kept: [] });
+  });
+
   it('goes as a whole where git has nothing of it: half of it would be none', () => {
     const volumes = (inner: object): JsonObject => ({
       'f:spec': { 'f:template': { 'f:spec': { 'f:volumes': { 'k:{"name":"c"}': inner } } } },
