@@ -191,13 +191,20 @@ function* shared(
   live: unknown,
   others: readonly ManagedFields[],
 ): Generator<Found> {
+  const element = at.path.at(-1) ?? '';
   const owners = others.flatMap((entry) => {
     const there = fieldsAt(entry.fieldsV1, at.path);
-    return there === undefined ? [] : [{ entry, there }];
+    // Who has only changed a value of an item does not keep it.
+    return there === undefined || (element.startsWith('k:') && !('.' in there)) ? [] : [{ entry, there }];
   });
   if (owners.length === 0 || RESTARTS.has(at.label)) return;
+  const managers = [...new Set(owners.map(({ entry }) => entry.manager ?? 'unknown'))];
+  if (owners.every(({ there }) => hasOnlyValuesOfItems(there))) {
+    // All of its items go, and the apiserver would be left with a list that is null.
+    yield { ...at, managers, isByHand: true };
+    return;
+  }
   const isByHand = owners.every(({ entry }) => isPassing(entry, at.path));
-  const element = at.path.at(-1) ?? '';
   const isWhole = owners.every(({ there }) => isWithin(there, own));
   const parts = Object.entries(own).filter(([name]) => name !== '.');
   // Somebody has put more there: of a mapping git's part goes; an item of a list would be left without what tells it apart.
@@ -210,8 +217,15 @@ function* shared(
     }
     return;
   }
-  const managers = [...new Set(owners.map(({ entry }) => entry.manager ?? 'unknown'))];
   yield { ...at, managers, isByHand: isByHand && isWhole };
+}
+
+/** Of a list in which nobody has an item. */
+function hasOnlyValuesOfItems(fields: JsonObject): boolean {
+  const parts = Object.entries(fields).filter(([name]) => name !== '.');
+  return (
+    parts.length > 0 && parts.every(([name, inner]) => name.startsWith('k:') && !('.' in asRecord(inner)))
+  );
 }
 
 /** Whether everything that is owned there is owned here as well. */

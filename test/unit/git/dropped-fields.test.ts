@@ -91,6 +91,25 @@ describe('a field that git drops', () => {
     });
   });
 
+  describe('is an item of which somebody has set a value', () => {
+    const value = { 'f:spec': { 'f:containers': { 'k:{"name":"side"}': { 'f:image': {} } } } };
+    const own = {
+      'f:spec': { 'f:containers': { ...item('main', 'name', 'image'), ...item('side', 'name') } },
+    };
+    const live = object({ spec: { containers } }, git(own), by('injector', value));
+
+    it('it goes with the apply, and nothing is told', () => {
+      expect(told(live, { spec: { containers: [{ name: 'main', image: 'a' }] } })).toEqual({
+        taken: [],
+        kept: [],
+      });
+    });
+
+    it('and the whole list: the apply would leave one that is null', () => {
+      expect(told(live, { spec: {} })).toEqual({ taken: ['spec.containers'], kept: [] });
+    });
+  });
+
   it('is the size, which an autoscaler is to set: it is left to who has it', () => {
     const own = { 'f:spec': { 'f:replicas': {}, 'f:paused': {} } };
     const live = object({ spec: { replicas: 3, paused: true } }, git(own), by(KUBECTL, own));
