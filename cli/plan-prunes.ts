@@ -6,6 +6,7 @@ import type { CommitContext } from '../git/commit.ts';
 import { isGrant } from '../git/heirs.ts';
 import { entryKey, groupOf, pruneCandidates } from '../git/inventory-content.ts';
 import type { InventoryEntry } from '../git/inventory-content.ts';
+import { describeLeft } from '../git/left-children.ts';
 import { objectLabel } from '../git/manifests.ts';
 import type { PreparedObject } from '../git/prepare.ts';
 import { counterpartPath, inventoryEntry } from '../git/prepare.ts';
@@ -59,7 +60,12 @@ async function planPrune(
   const judged = await judgeWithContent(context, entry, path, live, setting);
   switch (judged.verdict) {
     case 'delete': {
-      const why = judged.refused === undefined ? {} : { why: `not handed over: ${judged.refused}` };
+      const left = live && (await describeLeft(context, entry, live));
+      const reasons = [
+        ...(judged.refused === undefined ? [] : [`not handed over: ${judged.refused}`]),
+        ...(left === undefined ? [] : [`it ${left}`]),
+      ];
+      const why = reasons.length === 0 ? {} : { why: reasons.join('; ') };
       return { object, action: 'delete', ...why, differences: [] };
     }
     case 'forget':

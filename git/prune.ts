@@ -20,6 +20,8 @@ import { PARALLEL, forEachLimited } from './commit.ts';
 import { APPLYSET } from './inventory.ts';
 import { counterpartKey, entryKey, groupOf } from './inventory-content.ts';
 import type { InventoryEntry, PruneVerdict } from './inventory-content.ts';
+import { describeLeftovers } from './left-children.ts';
+import type { Departed } from './left-children.ts';
 import { objectLabel } from './manifests.ts';
 import { NotYetError, policyFor } from './refusals.ts';
 import { compareObjects } from './order.ts';
@@ -40,7 +42,8 @@ export interface Pruned {
   readonly forgotten: ReadonlySet<string>;
   /**
    * What is still there and why, in sentences: what may not be deleted without a confirmation, and stays in the inventory; what was
-   * detached, or handed over; what nothing marks as ours any more; what was deleted and waits for a finalizer. And what was deleted that
+   * detached, or handed over; what nothing marks as ours any more; what was deleted and waits for a finalizer; what workloads leave that
+   * were on their way to the other workload API. And what was deleted that
    * others name who may not have it, and of which repositories it is not known whether they wanted what was deleted.
    */
   readonly kept: readonly string[];
@@ -99,6 +102,7 @@ export async function pruneObjects(
   const heirs = new Set<string>();
   const problems: Problem[] = [];
   const leaving: Leaving[] = [];
+  const departed: Departed[] = [];
   const tell = (note: string) => {
     // Where its write was not the last of it, the next attempt finds it once more.
     if (told.includes(note)) return;
@@ -131,13 +135,17 @@ export async function pruneObjects(
       if (result.verdict === 'delete' || isGone) deleted.push(label);
       if (result.verdict === 'delete' && result.last !== undefined && finalizersOf(result.last).length > 0)
         leaving.push({ label, path: result.path, last: result.last });
+      const live = result.verdict === 'delete' ? result.before : undefined;
+      // What is in the commit under the other workload API takes over what is left.
+      if ((live !== undefined || result.verdict === 'gone') && !isReplaced(entry, setting.wanted))
+        departed.push({ label, entry, live });
     } catch (error) {
       const found = whyNotPruned(error, entry, label);
       if (found === undefined) throw error;
       problems.push(found);
     }
   }
-  kept.push(...(await describeLeaving(context, leaving)));
+  kept.push(...(await describeLeaving(context, leaving)), ...(await describeLeftovers(context, departed)));
   if (deleted.length > 0) {
     const unread = (await context.others?.wanted())?.unread ?? [];
     if (unread.length > 0) kept.push(describeUnread(unread, 'deleted'));
@@ -229,6 +237,8 @@ type Outcome =
       readonly path: ResourcePath;
       /** What the apiserver answered, where that is an object. */
       readonly last?: KubernetesObject;
+      /** As it was found, where somebody was deleting it already. */
+      readonly before?: KubernetesObject;
       /** As of a {@link PruneVerdict}. */
       readonly refused?: string | undefined;
       readonly makers?: readonly string[] | undefined;
@@ -336,6 +346,7 @@ async function pruneOne(
       }
       if (judged.verdict === 'gone') return judged;
       const { uid, resourceVersion } = judged;
+      const before = live?.metadata.deletionTimestamp === undefined ? {} : { before: live };
       try {
         if (judged.verdict !== 'delete') {
           const marks = marksAfter(judged);
@@ -351,10 +362,10 @@ async function pruneOne(
         const isObject = asRecord(answer['metadata'])['uid'] === uid;
         const { refused, makers } = judged;
         const last = isObject ? { last: trusted<KubernetesObject>(answer) } : {};
-        return { verdict: 'delete', path, refused, makers, ...last };
+        return { verdict: 'delete', path, refused, makers, ...last, ...before };
       } catch (error) {
         if (isNotFound(error))
-          return judged.verdict === 'delete' ? { verdict: 'delete', path } : { verdict: 'gone' };
+          return judged.verdict === 'delete' ? { verdict: 'delete', path, ...before } : { verdict: 'gone' };
         if (!isConflict(error) || attempt === TRIES) throw error;
       }
     }
