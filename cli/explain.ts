@@ -102,18 +102,22 @@ export async function runExplain(call: Call): Promise<ExitCode> {
 }
 
 function details(
-  { waiting, progress, run, lease, next, sentence, git, notes }: ExplanationDocument,
+  { verdict, waiting, progress, run, lease, next, sentence, git, notes }: ExplanationDocument,
   isInProcess: boolean,
   failed: string | undefined,
   now: number,
 ): string[] {
-  const others = causesFirst(waiting)
+  // Of such a workload the planner wants nothing, and does not count pods that were freed.
+  const isDeleting = verdict === 'Deleting';
+  const others = (isDeleting ? [] : causesFirst(waiting))
     .map((reason) => describeReason(reason, now))
     .filter((text) => !sentence.includes(text));
   const { updatedAvailable, target, available, desired, unavailable, maxUnavailable } = progress;
-  return [
+  const counts =
     `  progress: ${String(updatedAvailable)} of ${String(target)} updated and available; ${String(available)} of ${String(desired)} ` +
-      `available in all; ${String(unavailable)} unavailable, ${String(maxUnavailable)} allowed`,
+    `available in all; ${String(unavailable)} unavailable, ${String(maxUnavailable)} allowed`;
+  return [
+    ...(isDeleting ? [] : [counts]),
     ...others.map((text) => `  also:     ${text}`),
     `  run:      ${isInProcess ? `in the worker's process (${LABEL.bootstrap})` : describeRunState(run)}`,
     ...(failed === undefined || sentence.includes(failed) ? [] : [`  git:      ${failed}`]),

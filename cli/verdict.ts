@@ -9,11 +9,14 @@ import { isIdle } from '../kubernetes/wish-edits.ts';
 import { HOLDS_NO_POD, KEEPS_OLD } from '../planners/conditions.ts';
 import { blamesRefusal } from '../planners/deadline-reason.ts';
 import { isNote } from '../planners/complete-mark.ts';
+import { controllerOf } from '../planners/controller-ref.ts';
 import { DEADLINE_WISHER, LABEL } from '../planners/names.ts';
 import type { Pod, PodTemplate } from '../planners/objects.ts';
 import type { Plan, Reason } from '../planners/plan.ts';
+import { describeDeletion } from '../planners/pod-reasons.ts';
 import { describeNext } from '../planners/reasons.ts';
 import { revisionsOf } from '../planners/revision.ts';
+import { matchesSelector } from '../planners/selector.ts';
 import { storedTemplate } from '../planners/template-revision.ts';
 import type { Snapshot, Wish, Workload } from '../planners/workload.ts';
 import { ownField } from '../planners/values.ts';
@@ -73,7 +76,7 @@ const WORKER_ONLY: Readonly<Record<string, string>> = {
     'correct what it names (TEMPORAL_NAMESPACE of the worker, or what logs in); it is tried again by itself',
   NameTaken:
     'delete the pod that has the name, if nobody needs it, or, where its labels are to blame, give it those of the selector: kubectl label pod POD -n NAMESPACE KEY=VALUE --overwrite; it goes on by itself then',
-  NameLeaving: `wait until it is gone; a finalizer that nobody takes off any more: ${takeOffFinalizers('POD', 'NAMESPACE')}`,
+  NameLeaving: `wait until it is gone; a finalizer that nobody takes off any more: ${takeOffFinalizers('pod POD -n NAMESPACE')}`,
   CreateRefused: REFUSED,
   WriteRefused: REFUSED,
   ResizeRefused:
@@ -85,10 +88,7 @@ const WORKER_ONLY: Readonly<Record<string, string>> = {
 export function judge(evidence: Evidence): Verdict {
   const { workload, plan, lease } = evidence;
   if (workload.deleting) {
-    return {
-      verdict: 'Deleting',
-      sentence: 'it is being deleted; its pods are left to the garbage collector',
-    };
+    return deleting(evidence);
   }
   const done = isDone(plan);
   if (lease.state === 'free' && !done) {
@@ -108,6 +108,29 @@ export function judge(evidence: Evidence): Verdict {
     temporalAway(evidence) ??
     withTrouble(evidence, working(evidence))
   );
+}
+
+/** Its pods go with it, or stay: the garbage collector frees the revisions as it does the pods. */
+function deleting({ object, workload, snapshot }: Evidence): Verdict {
+  const { finalizers = [] } = object.metadata;
+  const { ref, selector } = workload;
+  const isOrphaning = finalizers.includes('orphan');
+  const owners = snapshot.revisions
+    .filter(({ metadata }) => matchesSelector(selector, metadata.labels))
+    .map((revision) => controllerOf(revision)?.uid);
+  const isFreed = isOrphaning || (owners.includes(undefined) && !owners.includes(ref.uid));
+  const fate = isFreed
+    ? 'its pods stay, and go over to the next workload that selects them, as when it moves to the other workload API'
+    : 'its pods are left to the garbage collector';
+  const sentence = `it ${describeDeletion(object)}; ${fate}`;
+  // What the garbage collector has put there it takes off itself, when it is through with the pods.
+  const isHeld = finalizers.length > 0 && !isOrphaning && !finalizers.includes('foregroundDeletion');
+  if (!isHeld) return { verdict: 'Deleting', sentence };
+  return {
+    verdict: 'Deleting',
+    sentence,
+    next: `who has set what holds it takes it off; if nobody does any more: ${takeOffFinalizers(formatTarget(ref))}`,
+  };
 }
 
 /** The same verdict, of a run that cannot go on: whatever else is waited for, that is to be mended first. */
@@ -345,16 +368,17 @@ function nextStep({ code, message, pods = [] }: Reason, evidence: Evidence): str
       'kubectl get nodes   # delete the Node of one that does not come back: its pods are then made elsewhere',
     NodesAwaited:
       'kubectl get nodes   # mend one of them; or let the update reach other nodes: lower partition, or change its nodeSelector',
-    TerminationHeld: `who has set it takes it off; if nobody does any more: ${takeOffFinalizers(pod, namespace)}`,
-    NameLeaving: `wait until it is gone; a finalizer that nobody takes off any more: ${takeOffFinalizers(pod, namespace)}`,
+    TerminationHeld: `who has set it takes it off; if nobody does any more: ${takeOffFinalizers(`pod ${pod} -n ${namespace}`)}`,
+    NameLeaving: `wait until it is gone; a finalizer that nobody takes off any more: ${takeOffFinalizers(`pod ${pod} -n ${namespace}`)}`,
     TerminationOverdue: `kubectl get node ${node}   # the pod goes when it is back, or when a Node that does not come back is deleted; where its containers surely run no more${danger}: kubectl delete pod ${pod} -n ${namespace} --force --grace-period=0`,
     ResizePending: `kubectl describe pod ${pod} -n ${namespace}   # has its node room for it?`,
   };
   return steps[code];
 }
 
-function takeOffFinalizers(pod: string, namespace: string): string {
-  return `kubectl patch pod ${pod} -n ${namespace} --type=merge -p '{"metadata":{"finalizers":null}}'`;
+/** @param what `pod web-0 -n shop` */
+function takeOffFinalizers(what: string): string {
+  return `kubectl patch ${what} --type=merge -p '{"metadata":{"finalizers":null}}'`;
 }
 
 /** How to leave a revision that does not work. */

@@ -85,6 +85,8 @@ export class WhyItWaits {
       if (this.#silent !== undefined) return this.#silent;
       const refusal = this.#object && refusalOf(this.#object);
       if (refusal !== undefined) return refusal.message;
+      if (this.#object?.metadata.deletionTimestamp !== undefined)
+        return stateOfWorkload(this.#object).message;
       const { plan } = await readPlan(this.#session, this.#target);
       // What is about to be written waits for nobody.
       if (plan.batch.length > 0) return '';

@@ -7,6 +7,7 @@ import { trusted } from '../kubernetes/values.ts';
 import { DEADLINE_WISHER } from '../planners/names.ts';
 import type { Condition } from '../planners/objects.ts';
 import type { ReasonCode } from '../planners/plan.ts';
+import { describeDeletion } from '../planners/pod-reasons.ts';
 import { describePin } from '../planners/reasons.ts';
 import { normaliseTemplate } from '../planners/template-defaults.ts';
 import type { Pin, Wish } from '../planners/workload.ts';
@@ -35,7 +36,11 @@ export interface Counters {
 export function stateOfWorkload(object: WorkloadObject): StateOfWorkload {
   const { metadata } = object;
   if (metadata.deletionTimestamp !== undefined) {
-    return { state: 'Terminating', reason: 'Deleting', message: 'the workload is being deleted' };
+    return {
+      state: 'Terminating',
+      reason: 'Deleting',
+      message: `the workload ${describeDeletion({ metadata })}`,
+    };
   }
   const stalled = stalledOf(object);
   if (stalled !== undefined) {

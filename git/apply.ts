@@ -10,7 +10,7 @@ import { bodyToApply, rollController } from './apply-controller.ts';
 import { carriedWishes, pauseDenied } from './carried-wishes.ts';
 import type { CommitContext } from './commit.ts';
 import { collisions } from './collisions.ts';
-import { findCounterpart } from './counterpart.ts';
+import { describeOrphaning, findCounterpart } from './counterpart.ts';
 import { findConflicts } from './conflicts.ts';
 import { decide, isTakenByForce, isUndone } from './decision.ts';
 import { decisionInput } from './former-owner.ts';
@@ -211,7 +211,7 @@ async function orphanCounterpart(
   }
   if (old.metadata.deletionTimestamp === undefined)
     await client.delete(path, { uid, propagationPolicy: 'Orphan' });
-  await awaitGone(client, path, uid, context.signal);
+  await awaitGone(client, path, uid, object, context.signal);
   return wishes;
 }
 
@@ -237,14 +237,14 @@ async function awaitGone(
   client: KubernetesClient,
   path: ResourcePath,
   uid: string,
+  successor: PreparedObject,
   signal?: AbortSignal,
 ): Promise<void> {
   const until = Date.now() + GONE_WAIT_MS;
   for (;;) {
     const live = await getOrUndefined(client, path, signal);
     if (live === undefined || live.metadata.uid !== uid) return;
-    if (Date.now() > until)
-      throw new NotYetError(`${path.resource}.${path.group} ${path.name} is still being orphaned`);
+    if (Date.now() > until) throw new NotYetError(describeOrphaning(path, live, successor.path));
     await new Promise((resolve) => {
       setTimeout(resolve, GONE_POLL_MS);
     });

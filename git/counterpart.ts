@@ -2,8 +2,11 @@
 
 import { isForbidden } from '../kubernetes/api-error.ts';
 import type { ResourcePath } from '../kubernetes/client.ts';
+import { resourceId } from '../kubernetes/resource-path.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
+import { describeHold } from '../planners/pod-reasons.ts';
 import type { CommitContext } from './commit.ts';
+import { patchCommand } from './patch-command.ts';
 import type { PreparedObject } from './prepare.ts';
 import { counterpartPath } from './prepare.ts';
 import { getOrUndefined } from '../kubernetes/get-or-undefined.ts';
@@ -49,4 +52,18 @@ export async function findCounterpart(
 export function hiddenCounterpart({ path }: Counterpart, account: string): string {
   const kind = `${path.resource}.${path.group}`;
   return `the same workload exists as ${kind}, which ${account} may not read; both would fight for the same pods.`;
+}
+
+/** Why a workload that is deleted without its pods is still there, and what to do; `successor` gets them. */
+export function describeOrphaning(
+  path: ResourcePath,
+  { metadata: { finalizers = [] } }: KubernetesObject,
+  successor: ResourcePath,
+): string {
+  const { name = '' } = path;
+  const words = `${resourceId(path)} ${name} is still being orphaned${describeHold(finalizers)}; its pods go over to ${resourceId(successor)} ${name} when it is gone`;
+  // While the garbage collector is at it, that would delete the pods.
+  if (finalizers.length === 0 || finalizers.includes('orphan')) return words;
+  const command = patchCommand(path, [{ op: 'remove', path: '/metadata/finalizers' }]);
+  return `${words}; who has set what holds it takes it off, or, if nobody does any more: ${command}`;
 }

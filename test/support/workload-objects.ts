@@ -9,6 +9,7 @@ export interface ObjectOptions {
   readonly status?: JsonObject;
   readonly generation?: number;
   readonly deleting?: boolean;
+  readonly finalizers?: readonly string[];
   readonly conditions?: readonly Pick<Condition, 'type' | 'status' | 'reason' | 'message'>[];
 }
 
@@ -32,6 +33,7 @@ export function workloadObject(options: ObjectOptions = {}): WorkloadObject {
       generation: options.generation ?? 2,
       creationTimestamp: '2026-01-01T00:00:00Z',
       ...(options.annotations && { annotations: options.annotations }),
+      ...(options.finalizers && { finalizers: options.finalizers }),
       ...(options.deleting === true && { deletionTimestamp: '2026-01-01T00:00:00Z' }),
     },
     spec: {

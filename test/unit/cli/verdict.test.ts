@@ -35,15 +35,18 @@ interface Case {
   readonly marked?: readonly string[];
   /** What the container of the revision before had beside its image. */
   readonly before?: object;
+  /** The revisions have no owner. */
+  readonly isFreed?: boolean;
   readonly evidence?: Partial<Pick<Evidence, 'lease' | 'silent' | 'run' | 'gitTrouble'>>;
 }
 
 function verdict(given: Case): string {
-  const { object, pods = (all) => all, updated = 3, marked = [], before, evidence } = given;
+  const { object, pods = (all) => all, updated = 3, marked = [], before, isFreed, evidence } = given;
   const made = rollout({ updated, ...(object && { object }) });
   const [old, present] = made.revisions;
   const all = [before === undefined ? old : withContainer(old, before), present];
-  const revisions = all.map((one) => (marked.includes(imageOf(one)) ? complete(one) : one));
+  const owned = all.map((one) => (marked.includes(imageOf(one)) ? complete(one) : one));
+  const revisions = isFreed === true ? owned.map(freed) : owned;
   const planned = planWorkload(
     made.object satisfies WorkloadObject,
     TARGET,
@@ -74,6 +77,10 @@ function withContainer(revision: ControllerRevision, fields: object): Controller
   const containers = template.spec.containers.map((container) => ({ ...container, ...fields }));
   const changed = { ...template, spec: { ...template.spec, containers }, $patch: 'replace' };
   return { ...revision, data: trusted({ spec: { template: changed } }) };
+}
+
+function freed(revision: ControllerRevision): ControllerRevision {
+  return { ...revision, metadata: { ...revision.metadata, ownerReferences: [] } };
 }
 
 function complete({ metadata, ...rest }: ControllerRevision): ControllerRevision {
@@ -524,9 +531,25 @@ describe('explain', () => {
     );
   });
 
-  it('being deleted', () => {
-    expect(verdict({ object: { deleting: true } })).toBe(
-      'Deleting: it is being deleted; its pods are left to the garbage collector',
-    );
+  it.each<[string, Case, string]>([
+    ['', {}, 'is being deleted; its pods are left to the garbage collector'],
+    [
+      ', held by a finalizer',
+      { object: { finalizers: ['x.y/z'] } },
+      `is being deleted, held by its finalizer x.y/z; its pods are left to the garbage collector → who has set what holds it takes it off; if nobody does any more: kubectl patch statefulset.fairlead.dev/web -n default --type=merge -p '{"metadata":{"finalizers":null}}'`,
+    ],
+    [
+      ' without its pods, held by a finalizer',
+      { object: { finalizers: ['x.y/z'] }, isFreed: true },
+      `is being deleted, held by its finalizer x.y/z; its pods stay, and go over to the next workload that selects them, as when it moves to the other workload API → who has set what holds it takes it off; if nobody does any more: kubectl patch statefulset.fairlead.dev/web -n default --type=merge -p '{"metadata":{"finalizers":null}}'`,
+    ],
+    [
+      ' without its pods, which the garbage collector has yet to free: no command that would delete them',
+      { object: { finalizers: ['orphan', 'x.y/z'] } },
+      'is being deleted, held by its finalizers orphan, x.y/z; its pods stay, and go over to the next workload that selects them, as when it moves to the other workload API',
+    ],
+  ])('being deleted%s', (_what, given, words) => {
+    const object = { ...given.object, deleting: true };
+    expect(verdict({ ...given, object })).toBe(`Deleting: it ${words}`);
   });
 });
