@@ -87,9 +87,15 @@ export function decidePause(
     return nothing(`no update of ${name} is in progress`);
   }
   const free = both.find((one) => !isHeld(one));
-  if (free === undefined) return nothing(`the update of ${name} is already paused`);
-  const message = `the update of ${name} is paused`;
-  return change(message, annotate(free, { [ANNOTATION.paused]: text }, 'Annotate', message));
+  const held = both.find(isHeld);
+  if (free === undefined) return nothing(`the update of ${name} is already paused${saidOf(held)}`);
+  const message =
+    held === undefined
+      ? `the update of ${name} is paused`
+      : `the update of ${name} is already paused${saidOf(held)}: that is on ${free.metadata.name} too now`;
+  // One pause has one name: whoever wrote the first mark.
+  const mark = held?.metadata.annotations?.[ANNOTATION.paused] ?? text;
+  return change(message, annotate(free, { [ANNOTATION.paused]: mark }, 'Annotate', message));
 }
 
 /** That each of the two controllers is gone or being deleted, in the middle of an update; undefined where a pause is kept. */
@@ -136,6 +142,11 @@ function hasNoUpdate({ nextController, record, isRollback }: UpdateView): boolea
 
 function isLeaving({ metadata }: ReplicationController): boolean {
   return metadata.deletionTimestamp !== undefined;
+}
+
+/** ` by ann: disk alarm`; empty where nobody has said so. */
+function saidOf(one: ReplicationController | undefined): string {
+  return said(readPaused(one?.metadata.annotations, undefined) ?? {});
 }
 
 function isHeld({ metadata }: ReplicationController): boolean {

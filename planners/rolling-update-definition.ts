@@ -217,8 +217,14 @@ export function relabelled(
 /**
  * The next controller: without anything of git (a prune must not find it), and marked; `replicas` are none but where it finds the pods
  * of one that was deleted.
+ * @param paused The mark of the old one, where that is paused: a pause is on both.
  */
-export function nextManifest(data: RecordData, desired: number, replicas = 0): ControllerManifest {
+export function nextManifest(
+  data: RecordData,
+  desired: number,
+  replicas = 0,
+  paused?: string,
+): ControllerManifest {
   const { controller, from, next, ownerReferences } = data;
   const { labels, annotations, namespace } = controller.metadata;
   return {
@@ -231,6 +237,7 @@ export function nextManifest(data: RecordData, desired: number, replicas = 0): C
         ...without(annotations, GIT_ANNOTATIONS),
         [ROLLING_UPDATE.desiredReplicas]: String(desired),
         [ROLLING_UPDATE.partner]: from,
+        ...(paused !== undefined && { [ANNOTATION.paused]: paused }),
       },
       ...(ownerReferences && { ownerReferences: withoutController(ownerReferences) }),
     },

@@ -212,7 +212,7 @@ function succeed(view: UpdateView, final: ReplicationController, now: number): D
 
 /** `foo` alone: before the first step, after the last, or on the way back. */
 function withoutNext(view: UpdateView, old: ReplicationController, now: number): Decision {
-  const { record, last, state } = view;
+  const { record, last } = view;
   if (old.metadata.deletionTimestamp !== undefined) return ['CleaningUp', waitUntilGone(old)];
   if (view.isRenamed) {
     const taken = record && takeOver(view, old, record);
@@ -230,10 +230,10 @@ function withoutNext(view: UpdateView, old: ReplicationController, now: number):
   // Deleted without its pods: of a smaller size it would adopt them only to delete them.
   const left = leftPods(view).length;
   if (record !== undefined && left > 0)
-    return [view.isRollback ? 'RollingBack' : 'Rolling', createNext(record, old, state.desired, left)];
+    return [view.isRollback ? 'RollingBack' : 'Rolling', createNext(view, record, old, left)];
   if (view.isRollback) return backAlone(view, old, now);
   if (record !== undefined)
-    return ['Initialising', closeEarlier(view, record) ?? createNext(record, old, state.desired, 0)];
+    return ['Initialising', closeEarlier(view, record) ?? createNext(view, record, old, 0)];
   if (isNextLost(view)) return ['Rolling', refuse('NextLost', whatIsLost(view, old))];
   const isNew = isRolledOut(old, last);
   if (isNew || last?.state.phase === 'Aborted') {
@@ -289,12 +289,14 @@ function backAlone(view: UpdateView, old: ReplicationController, now: number): D
 
 /** @param replicas How many pods it finds. */
 function createNext(
+  view: UpdateView,
   record: UpdateRecord,
   old: ReplicationController,
-  desired: number,
   replicas: number,
 ): UpdateStep {
   const { from, next } = record;
+  // A pause of before the update stands on the old one alone, and would go with that.
+  const mark = view.paused === undefined ? undefined : old.metadata.annotations?.[ANNOTATION.paused];
   const message =
     replicas === 0
       ? `create ${next}, which is to replace ${from}`
@@ -303,7 +305,9 @@ function createNext(
     verb: 'create',
     resource: 'replicationcontrollers',
     name: next,
-    body: trusted<JsonObject>(nextManifest({ ...record, ...nextOwners(record, old) }, desired, replicas)),
+    body: trusted<JsonObject>(
+      nextManifest({ ...record, ...nextOwners(record, old) }, view.state.desired, replicas, mark),
+    ),
     purpose: 'CreateNext',
     message,
   });

@@ -304,6 +304,12 @@ describe('rolling update of a ReplicationController', () => {
       const held = await cli('rolling-update foo --image=foo:2 --poll-interval 100ms --timeout 3s');
       expect(held).toMatchObject({ code: 3, out: expect.stringContaining('(paused by ann: look)') });
       expect(new Set((await controllers()).map(({ spec }) => spec.replicas))).toEqual(new Set([0, 3]));
+      // Also when somebody deletes the old one, which had it first.
+      const both = (await controllers()).map(({ metadata }) => metadata.annotations?.[ANNOTATION.paused]);
+      expect(both).toEqual([expect.stringContaining('"ann"'), both[0]]);
+      expect((await cli('rollout pause rc/foo --by bob')).out).toBe(
+        'nothing to do: the update of foo is already paused by ann: look\n',
+      );
       expect((await cli('rollout resume rc/foo')).out).toBe('the update of foo goes on\n');
       const done = await cli('rolling-update foo --poll-interval 100ms');
       expect(done).toMatchObject({ code: 0, out: expect.stringContaining('foo is rolled out') });

@@ -11,12 +11,14 @@ import {
   pauseUpdate,
   resumeUpdate,
 } from '../../../kubernetes/rolling-update-wishes.ts';
+import { pauseOf } from '../../../kubernetes/rolling-update-objects.ts';
 import { trusted } from '../../../kubernetes/values.ts';
 import { ANNOTATION } from '../../../planners/names.ts';
 import { planRollingUpdate } from '../../../planners/rolling-update.ts';
+import type { UpdateStep } from '../../../planners/rolling-update-steps.ts';
 import { viewUpdate } from '../../../planners/rolling-update-view.ts';
 import type { SimulatedControllers } from '../../support/simulated-controllers.ts';
-import { STATE, begin, foo, run, turn } from '../../support/simulated-update.ts';
+import { NOW, STATE, begin, foo, run, turn } from '../../support/simulated-update.ts';
 
 const WISH = { by: 'ann', reason: 'look' };
 const viewOf = (world: SimulatedControllers) => viewUpdate(world.snapshot('foo'));
@@ -28,6 +30,24 @@ function pausedByHand(world: SimulatedControllers): SimulatedControllers {
   });
   return world;
 }
+
+/** As a run does, which sees the pause on the controllers; answers what it has come to. */
+function runPaused(world: SimulatedControllers): UpdateStep {
+  for (let turns = 0; turns < 100; turns += 1) {
+    const paused = pauseOf(viewOf(world));
+    const { step } = planRollingUpdate({ ...world.snapshot('foo'), paused }, NOW);
+    if (step.do === 'write') world.apply(step.write);
+    else if (step.do !== 'await') return step;
+    world.collect();
+    world.settle();
+  }
+  throw new Error('no end');
+}
+
+const marksOf = (world: SimulatedControllers) =>
+  Object.fromEntries(
+    world.controllers.map(({ metadata }) => [metadata.name, metadata.annotations?.[ANNOTATION.paused]]),
+  );
 
 describe('pause and resume without an update under way', () => {
   it('are written on the controller, for the next one', () => {
@@ -66,18 +86,53 @@ describe('pause and resume without an update under way', () => {
     });
   });
 
-  it('what has the pause when an update begins is held, and is not paused again by its end', () => {
+  it('what has the pause when an update begins is held, its next controller too, and is not paused again by its end', () => {
     const world = pausedByHand(foo());
     const next = begin(world);
     expect(world.revisions.map((one) => JSON.stringify(one)).join('')).not.toContain(ANNOTATION.paused);
+    expect(runPaused(world).do).toBe('paused');
+
+    const mark = JSON.stringify(WISH);
+    expect(marksOf(world)).toEqual({ foo: mark, [next]: mark });
+    expect(decidePause(viewOf(world), { by: 'bob' }, { orNext: true })).toEqual({
+      changed: false,
+      message: 'nothing to do: the update of foo is already paused by ann: look',
+    });
+    // Whoever deletes the old one takes one of the two.
+    const controllers = world.controllers.filter(({ metadata }) => metadata.name !== 'foo');
+    expect(pauseOf(viewUpdate({ ...world.snapshot('foo'), controllers }))).toEqual(WISH);
+
+    for (const name of ['foo', next]) {
+      const resumed = decideResume(viewOf(world));
+      expect(resumed).toMatchObject({ message: 'the update of foo goes on', step: { write: { name } } });
+      expect(resumed).not.toHaveProperty('isIdle');
+      if (resumed.step?.do === 'write') world.apply(resumed.step.write);
+    }
+    expect(run(world).outcome).toBe('Succeeded');
+    expect(marksOf(world)).toEqual({ foo: undefined });
+  });
+
+  it('given up before it is resumed, the next update is to wait still', () => {
+    const world = pausedByHand(foo());
+    begin(world);
+    runPaused(world);
+    turn(world);
+    expect(runPaused(world)).toMatchObject({ do: 'done', outcome: 'Aborted' });
+    expect(marksOf(world)).toEqual({ foo: JSON.stringify(WISH) });
+  });
+
+  it('one that stands on the old controller alone is completed under the name of who gave it', () => {
+    const world = foo();
+    const next = begin(world);
     run(world, { until: ({ purpose }) => purpose === 'ScaleUp' });
-    // On both, for either may be deleted.
-    const both = decidePause(viewOf(world), WISH, { orNext: true });
-    expect(both).toMatchObject({ message: 'the update of foo is paused', step: { write: { name: next } } });
+    const both = decidePause(viewOf(pausedByHand(world)), { by: 'bob' }, { orNext: true });
+    expect(both).toMatchObject({
+      message: `the update of foo is already paused by ann: look: that is on ${next} too now`,
+      step: { write: { name: next } },
+    });
     expect(both).not.toHaveProperty('isIdle');
-    const resumed = decideResume(viewOf(world));
-    expect(resumed).toMatchObject({ message: 'the update of foo goes on', step: { write: { name: 'foo' } } });
-    expect(resumed).not.toHaveProperty('isIdle');
+    if (both.step?.do === 'write') world.apply(both.step.write);
+    expect(marksOf(world)[next]).toBe(JSON.stringify(WISH));
   });
 });
 
@@ -88,11 +143,11 @@ describe('a pause in a rename', () => {
     run(world, { until: (write) => write.purpose === purpose });
     return { world, next };
   };
-  const pauseOf = (world: SimulatedControllers) => decidePause(viewOf(world), WISH, { orNext: true });
+  const pauseIn = (world: SimulatedControllers) => decidePause(viewOf(world), WISH, { orNext: true });
 
   it('holds it as long as the next controller is not being deleted', () => {
     const { world, next } = until('DeleteNext');
-    const { message, step } = pauseOf(world);
+    const { message, step } = pauseIn(world);
     expect([message, step]).toMatchObject(['the update of foo is paused', { write: { name: next } }]);
     expect(planRollingUpdate({ ...world.snapshot('foo'), paused: WISH }, 0).step.do).toBe('paused');
   });
@@ -103,7 +158,7 @@ describe('a pause in a rename', () => {
       const metadata = { deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['x.example/hold'] };
       return { ...one, metadata: { ...one.metadata, ...metadata } };
     });
-    expect(pauseOf(world)).toMatchObject({ changed: true, step: { write: { name: next } } });
+    expect(pauseIn(world)).toMatchObject({ changed: true, step: { write: { name: next } } });
   });
 
   it.each<[string, string, string]>([
@@ -119,7 +174,7 @@ describe('a pause in a rename', () => {
       const finalizers = ['x.example/hold'];
       world.edit(next, (one) => ({ ...one, metadata: { ...one.metadata, finalizers } }));
     }
-    const refused = pauseOf(world);
+    const refused = pauseIn(world);
     const message = `the update of foo cannot be paused: foo is gone, ${next} ${how}, and a pause goes with its controller`;
     expect(refused).toMatchObject({ changed: false, refused: { code: 'Renaming', message } });
     expect(refused).not.toHaveProperty('step');
@@ -129,7 +184,7 @@ describe('a pause in a rename', () => {
     const { world, next } = until('ScaleDown');
     for (const name of ['foo', next]) world.forget('replicationcontrollers', name);
     for (const { metadata } of world.pods) world.forget('pods', metadata.name);
-    expect(pauseOf(world)).toEqual({
+    expect(pauseIn(world)).toEqual({
       changed: false,
       message: 'nothing to do: no update of foo is in progress',
     });
