@@ -12,7 +12,7 @@ import { findUpdate, readControllerGit, readPlan, readRunAndTrouble } from './co
 import type { ExitCode } from './exit-codes.ts';
 import { EXIT } from './exit-codes.ts';
 import type { UpdateExplanation } from './explain-update.ts';
-import { controllerTarget, describeFailing, explain, failingOf } from './explain-update.ts';
+import { aboutPeriod, controllerTarget, describeFailing, explain, failingOf } from './explain-update.ts';
 import type { GitState } from './git-state.ts';
 import { gitTrouble } from './git-state.ts';
 import type { Call } from './io.ts';
@@ -268,7 +268,7 @@ async function explainEnd(
       ? afterPods(plan, late)
       : dead !== undefined
         ? dead.sentence
-        : (failing ?? (isUnderWay(plan) ? whyNothingMoves(plan) : reasonOf(plan)));
+        : (failing ?? (isUnderWay(plan) ? `${whyNothingMoves(plan)}${aboutPeriod(plan)}` : reasonOf(plan)));
   return { why: `timed out waiting for the update of ${name}${waits === undefined ? '' : `: ${waits}`}` };
 }
 

@@ -165,12 +165,17 @@ function explainState(
   }
   const [reason] = step.do === 'await' ? step.waiting : [];
   if (reason === undefined) {
-    const rest = isHeldByPeriod(plan) ? ` (${periodReason(plan).message})` : '';
-    const sentence = step.do === 'write' ? `it goes on: ${step.write.message}${rest}` : 'it goes on';
+    const sentence =
+      step.do === 'write' ? `it goes on: ${step.write.message}${aboutPeriod(plan)}` : 'it goes on';
     return { verdict: 'Progressing', sentence };
   }
   const what = stuckNext(plan, reason);
   return { verdict: reason.code, sentence: reason.message, ...(what !== undefined && { next: what }) };
+}
+
+/** ` (waits for --update-period (60s after each growth))`, behind a step that a period holds; empty behind any other. */
+export function aboutPeriod(plan: RollingUpdatePlan): string {
+  return isHeldByPeriod(plan) ? ` (${periodReason(plan).message})` : '';
 }
 
 function isPaused({ step, view }: RollingUpdatePlan): boolean {

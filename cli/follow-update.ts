@@ -222,13 +222,20 @@ function endBeforeOther(view: UpdateView, record: string | undefined): RecordedE
   return end.outcome === 'Superseded' || isFollowedByOther(view, record) ? end : undefined;
 }
 
-/** Whether the update period may have begun since the last look: one has grown, or at the first look what it holds is next. */
+/**
+ * Whether the update period may have begun since the last look: one has grown, a next controller that was not there yet too. At the first
+ * look, what it holds is next, or the pods of a growth of before are still awaited.
+ */
 function mayRest(before: RollingUpdatePlan | undefined, plan: RollingUpdatePlan): boolean {
-  if (plan.view.state.updatePeriodMs === 0) return false;
-  if (before === undefined) return isHeldByPeriod(plan);
-  return (['old', 'next'] as const).some(
-    (half) => (plan.progress[half]?.replicas ?? 0) > (before.progress[half]?.replicas ?? Infinity),
-  );
+  const { view, step, progress } = plan;
+  if (view.state.updatePeriodMs === 0) return false;
+  if (before === undefined) {
+    const areBothThere = progress.old !== undefined && progress.next !== undefined;
+    return isHeldByPeriod(plan) || (areBothThere && step.do === 'await');
+  }
+  // What gets the old name is no growth.
+  const isOldGrown = (progress.old?.replicas ?? 0) > (before.progress.old?.replicas ?? Infinity);
+  return isOldGrown || (progress.next?.replicas ?? 0) > (before.progress.next?.replicas ?? 0);
 }
 
 /** What the sizes do not show: that it waits for somebody, at its end, or that it cannot go where it was sent. */

@@ -21,15 +21,16 @@ async function follow(
   {
     ctrlC = Infinity,
     timeout = 10_000,
+    meanwhile = (_list: number): void => undefined,
     away = (_list: number): boolean => false,
     run: look = async (): Promise<unknown> => await Promise.resolve(undefined),
   } = {},
 ) {
-  const items: Readonly<Record<string, readonly unknown[]>> = {
+  const items = (): Readonly<Record<string, readonly unknown[]>> => ({
     replicationcontrollers: world.controllers,
     controllerrevisions: world.revisions,
     pods: world.pods,
-  };
+  });
   const [said, shown]: [string[], string[]] = [[], []];
   let now = 0;
   let lists = 0;
@@ -38,11 +39,12 @@ async function follow(
     client: {
       list: async ({ resource }: ResourcePath) => {
         lists += 1;
+        meanwhile(lists);
         if (lists === ctrlC) interrupt.abort();
         interrupt.signal.throwIfAborted();
         if (away(lists))
           throw transportError({ method: 'GET', path: '/', server: '' }, 'Network', 'ECONNRESET');
-        return await Promise.resolve({ items: items[resource] });
+        return await Promise.resolve({ items: items()[resource] });
       },
       // Whoever may not see the Lease is told nothing of workers.
       get: async (path: ResourcePath) => {
@@ -109,6 +111,40 @@ it('the limit does not run while the update period does, which it says', async (
     said: expect.stringContaining('no progress for 10s: its next step is not done: scale foo from 3 to 2'),
   });
   expect(ended).toBeGreaterThanOrEqual(70_000);
+});
+
+const HELD = '(waits for --update-period (60s after each growth))';
+
+it('nor while it does after the first growth, before which no next controller was seen', async () => {
+  const world = foo();
+  const next = begin(world, undefined, { ...STATE, updatePeriodMs: 60_000 });
+  // The first request of the second look.
+  const grow = (list: number) => {
+    if (list === 4) run(world, { until: ({ purpose }) => purpose === 'ScaleDown' });
+  };
+  const { code, shown, ended } = await follow(world, next, { timeout: 30_000, meanwhile: grow });
+
+  expect(shown).toBe(
+    `beginning: foo 3 (3 available); 3 wanted\nrolling: foo 3 (3 available), ${next} 1 (1 available); 3 wanted ${HELD}\n` +
+      `rolling: foo 3 (3 available), ${next} 1 (1 available); 3 wanted\n`,
+  );
+  expect(code).toBe(3);
+  expect(ended).toBeGreaterThanOrEqual(90_000);
+});
+
+it('nor where it attaches while the pods of a growth are awaited', async () => {
+  const world = foo();
+  const next = begin(world, undefined, { ...STATE, updatePeriodMs: 60_000 });
+  run(world, { until: ({ purpose }) => purpose === 'ScaleUp' });
+  const step = stepOf(world);
+  if (step.do === 'write') world.apply(step.write);
+  const settle = (list: number) => {
+    if (list === 4) world.settle();
+  };
+  const { shown, ended } = await follow(world, next, { meanwhile: settle });
+
+  expect(shown).toContain(`${next} 1 (1 available); 3 wanted ${HELD}\n`);
+  expect(ended).toBeGreaterThanOrEqual(60_000);
 });
 
 it.each([1, 5])(
