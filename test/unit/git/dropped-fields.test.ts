@@ -98,14 +98,14 @@ describe('a field that git drops', () => {
     };
     const live = object({ spec: { containers } }, git(own), by('injector', value));
 
-    it('it goes with the apply, and nothing is told', () => {
+    it('goes with the apply, and nothing is told', () => {
       expect(told(live, { spec: { containers: [{ name: 'main', image: 'a' }] } })).toEqual({
         taken: [],
         kept: [],
       });
     });
 
-    it('and the whole list: the apply would leave one that is null', () => {
+    it('goes with its whole list: the apply would leave one that is null', () => {
       expect(told(live, { spec: {} })).toEqual({ taken: ['spec.containers'], kept: [] });
     });
   });
