@@ -297,6 +297,19 @@ const DENIED = /ValidatingAdmissionPolicy '([^']*)' with binding '[^']*' denied 
 const OWN_POLICIES = 'fairlead-';
 
 const LASTING = /field is immutable|is immutable after creation|updates to \w+ spec for fields other than/;
+/** The same in the words of single kinds, and of the apiserver's newer checks: believed where something is there that can keep a field. */
+const LASTING_OF_LIVE = new RegExp(
+  [
+    'may not be changed in an update',
+    'may not change once set',
+    'cannot change roleRef',
+    'updates to \\w+ are forbidden',
+    'pod updates may not (?:change|add or remove)',
+    'existing toleration can not be modified',
+    'only deletion is allowed, but found new scheduling gate',
+    'field cannot be (?:set once created|cleared once set|modified once set)',
+  ].join('|'),
+);
 /** Their pods are adopted by the one that is made anew, as long as its selector is the same. */
 const KEEPING_PODS: ReadonlySet<string> = new Set(['StatefulSet', 'DaemonSet', 'Deployment', 'ReplicaSet']);
 
@@ -306,7 +319,7 @@ function renewalOf(
   text: string,
   live: KubernetesObject | undefined,
 ): Pick<Problem, 'next'> {
-  if (!LASTING.test(text)) return {};
+  if (!LASTING.test(text) && (live === undefined || !LASTING_OF_LIVE.test(text))) return {};
   const { group, kind, name } = manifest;
   const back = 'Go back to what it was, or give the object another name';
   if (isCareful(group, kind)) return { next: `${back}.` };

@@ -233,6 +233,38 @@ describe('a value that the apiserver quotes', () => {
     expect(said).not.toContain('kubectl delete');
   });
 
+  it.each([
+    ['PriorityClass', 'value: Forbidden: may not be changed in an update.'],
+    ['RoleBinding', 'roleRef: Invalid value: {"Name":"edit"}: cannot change roleRef'],
+    ['Service', 'spec.clusterIPs[0]: Invalid value: ["None"]: may not change once set'],
+    ['VolumeAttributesClass', 'parameters: Forbidden: updates to parameters are forbidden.'],
+    ['Pod', 'spec: Forbidden: pod updates may not change fields other than `spec.containers[*].image`'],
+    ['Pod', 'spec.containers: Forbidden: pod updates may not add or remove containers'],
+    [
+      'Pod',
+      'spec.tolerations: Forbidden: existing toleration can not be modified except its tolerationSeconds',
+    ],
+    [
+      'Pod',
+      "spec.schedulingGates[0].name: Forbidden: only deletion is allowed, but found new scheduling gate 'a'",
+    ],
+    ['ResourceClaim', 'spec.x: Invalid value: null: field cannot be modified once set'],
+  ])('of a field that a living %s keeps in other words says so too: %s', (kind, said) => {
+    const of: PreparedObject = {
+      ...object,
+      manifest: { ...object.manifest, apiVersion: 'v1', group: '', kind, name: 'x' },
+      path: { ...path, group: '', resource: 'things', name: 'x' },
+    };
+    const status = { code: 422, reason: 'Invalid', message: `${kind} "x" is invalid: ${said}` };
+    expect(advice(of, status, {})).toMatch(
+      /Go back to what it was, or give the object another name; or delete it, and `fairlead sync` makes it anew: kubectl delete things x -n ns\.$/,
+    );
+    // Nothing keeps a field of what is not there.
+    expect(advice(of, status)).toMatch(/Correct the field\.$/);
+    const volume = { ...of, manifest: { ...of.manifest, kind: 'PersistentVolume' } };
+    expect(advice(volume, status, {})).toMatch(/or give the object another name\.$/);
+  });
+
   it('of a selector, by which no pod would be adopted again, deletes the pods too', () => {
     const spec = { selector: { matchLabels: { app: 'new' } } };
     const kind = 'StatefulSet';
