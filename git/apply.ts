@@ -27,6 +27,7 @@ import type { Wishes } from './take-over.ts';
 import { createWithWishes } from './take-over.ts';
 import { takeOverFields } from './take-over-fields.ts';
 import { takenBack } from './taken-back.ts';
+import { withRestoredOwners } from './restored-owners.ts';
 
 export type Applied =
   /** `takenBack`: what somebody had changed in the cluster, and git has now again. */
@@ -137,9 +138,10 @@ async function write(
   const bound = uid === undefined ? body : { ...body, metadata: { ...asRecord(body['metadata']), uid } };
   // Without the signal: whoever is cancelled ends the write in flight, or it could come after those of the next commit.
   const options = { fieldValidation: 'Strict' } as const;
-  const dropped = droppedFields(live, body).taken;
+  const owned = await withRestoredOwners(context, object, live);
+  const dropped = droppedFields(owned, body).taken;
   const present =
-    live !== undefined && dropped.length > 0 ? await takeOverFields(client, object, live, dropped) : live;
+    owned !== undefined && dropped.length > 0 ? await takeOverFields(client, object, owned, dropped) : owned;
   let isForced = force;
   let isTakenOver = false;
   let back: string | undefined;
@@ -156,7 +158,7 @@ async function write(
       }
       const conflicts = fieldConflicts(error);
       if (isForced || conflicts === undefined) throw error;
-      back = await takenBack(context, object, live, conflicts);
+      back = await takenBack(context, object, owned, conflicts);
       if (back === undefined && !isTakenByForce(conflicts)) throw error;
       isForced = true;
     }

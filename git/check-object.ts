@@ -26,6 +26,7 @@ import { problem } from './problems.ts';
 import type { RefusalSetting } from './refusals.ts';
 import { fieldConflicts, retryable, toProblem, toProblems } from './refusals.ts';
 import { withSignal } from './resources.ts';
+import { withRestoredOwners } from './restored-owners.ts';
 import type { SourceText } from './source-text.ts';
 import { takenBack } from './taken-back.ts';
 
@@ -154,9 +155,10 @@ export class ObjectCheck {
     const { client, signal } = this.#context;
     const body = bodyToApply(this.#context, object, live);
     const options = { dryRun: true, force, fieldValidation: 'Strict', ...withSignal(signal) } as const;
+    const owned = await withRestoredOwners(this.#context, object, live);
     try {
       const result = await client.patch(object.path, 'apply', body, options);
-      const dropped = droppedFields(live, body);
+      const dropped = droppedFields(owned, body);
       this.#noteKept(object, dropped);
       this.#onTried?.(object, live, withoutTaken(dropped, result));
     } catch (error) {
@@ -165,7 +167,8 @@ export class ObjectCheck {
       // A conflict is told before anything is validated: as the write does, it is tried again by force.
       if (
         conflicts !== undefined &&
-        (isTakenByForce(conflicts) || (await takenBack(this.#context, object, live, conflicts)) !== undefined)
+        (isTakenByForce(conflicts) ||
+          (await takenBack(this.#context, object, owned, conflicts)) !== undefined)
       ) {
         await this.#dryRun(object, live, true);
         return;
@@ -176,12 +179,12 @@ export class ObjectCheck {
         return;
       }
       // Those are taken out by the write (apply.ts), and what a dry run leaves of a list by halves is nothing that can be.
-      if (collisions(error, body, live).length > 0 || isOfDropped(error, droppedFields(live, body))) return;
+      if (collisions(error, body, owned).length > 0 || isOfDropped(error, droppedFields(owned, body))) return;
       const refusals = await everyRefusal(error, body, async (rest) => {
         await client.patch(object.path, 'apply', rest, options);
       });
       for (const refusal of refusals) {
-        const found = toProblem(refusal, object, { ...this.#setting(object), live });
+        const found = toProblem(refusal, object, { ...this.#setting(object), live, owned });
         if (!(refusal instanceof ApiError) || found === undefined) throw refusal;
         const foreign = found.code === 'Invalid' ? suspects(refusal, body, live) : [];
         const told = foreign.length === 0 ? found : blamed(found, object, foreign);

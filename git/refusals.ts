@@ -14,7 +14,7 @@ import {
   lostVersion,
 } from '../kubernetes/api-error.ts';
 import type { FieldKeeper } from '../kubernetes/managed-fields.ts';
-import { lettingGo } from '../kubernetes/managed-fields.ts';
+import { BEFORE_FIRST_APPLY, appliedEntry, hasOwners, lettingGo } from '../kubernetes/managed-fields.ts';
 import { resourceId } from '../kubernetes/resource-path.ts';
 import { byCause } from '../kubernetes/response-errors.ts';
 import { shellWord } from '../kubernetes/shell-word.ts';
@@ -88,6 +88,8 @@ export interface RefusalSetting {
   readonly heals?: boolean | undefined;
   /** What is there: commands that the advice names are made out of it. Absent: it is not known, and what they are for is told in words. */
   readonly live?: KubernetesObject | undefined;
+  /** The same with the owners that it had before they were cleared, where these are known. */
+  readonly owned?: KubernetesObject | undefined;
 }
 
 /**
@@ -250,21 +252,27 @@ function conflictLine(
 function handOver(
   { manifest, path, namespace }: PreparedObject,
   conflicts: readonly FieldConflict[],
-  { heals = false, live }: RefusalSetting,
+  { heals = false, live, owned }: RefusalSetting,
 ): Pick<Problem, 'next'> {
   const others = new Set(conflicts.filter((one) => !isTakenBySync(one)).map(({ manager }) => manager));
-  const operations = live && lettingGo(live, others, keeperOf(manifest));
+  const entry = owned && appliedEntry(owned, FIELD_MANAGER);
+  const operations = live && lettingGo(live, others, { ...keeperOf(manifest), entry });
   const where = namespace === undefined ? '' : ` -n ${namespace}`;
   const entries = `the entries of "${[...others].join('", "')}" in metadata.managedFields`;
+  // `kubectl edit` does not show them.
   const how =
     operations === undefined
-      ? `take out ${entries}, and leave one at least: kubectl edit ${resourceId(path)} ${shellWord(manifest.name)}${where} --show-managed-fields`
+      ? `kubectl get ${resourceId(path)} ${shellWord(manifest.name)}${where} -o yaml --show-managed-fields >object.yaml, take out ${entries} there, and leave one at least: kubectl replace -f object.yaml`
       : patchCommand(path, operations);
   const healing = heals
     ? '`heal: true` takes back only what git is known to have applied before.'
     : "With `heal: true` in the repository's entry git takes back what it had applied before.";
+  const isCleared = live !== undefined && !hasOwners(live) && others.has(BEFORE_FIRST_APPLY);
+  const why = isCleared
+    ? 'The object has no metadata.managedFields: the apiserver calls whoever wrote it by that name. '
+    : '';
   return {
-    next: `Remove the field from the manifest; or let git have it, which changes no value: ${how} (then ${TRIED_BY_ITSELF}); or commit the value that the cluster has. ${healing}`,
+    next: `${why}Remove the field from the manifest; or let git have it, which changes no value: ${how} (then ${TRIED_BY_ITSELF}); or commit the value that the cluster has. ${healing}`,
   };
 }
 

@@ -51,9 +51,11 @@ export async function takenBack(
 
 /**
  * The manifest that the object was applied with last: of the commit that it names, proved by its hash. One that was made again names
- * none; where the inventory tells that git has applied it before, it is that of the commit which was applied last as a whole.
+ * none; where the inventory tells that git has applied it before, it is that of the commit which was applied last as a whole. Undefined
+ * where it cannot be read any more, and of what is another repository's.
+ * @throws ApiError; ProblemError when the source is away
  */
-async function appliedManifest(
+export async function appliedManifest(
   context: CommitContext,
   object: PreparedObject,
   live: KubernetesObject,

@@ -37,6 +37,14 @@ export function isOfObject({ subresource }: ManagedFields): boolean {
   return subresource === undefined || subresource === '';
 }
 
+/** Whether anybody owns anything: not where the list was cleared. An apiserver gives all of that to {@link BEFORE_FIRST_APPLY} then. */
+export function hasOwners(object: KubernetesObject): boolean {
+  return managedFields(object).length > 0;
+}
+
+/** The apiserver's name, in a conflict, for whoever wrote an object that has no owners. */
+export const BEFORE_FIRST_APPLY = 'before-first-apply';
+
 /** What `manager` owns by server-side apply; undefined: nothing. */
 export function appliedFields(object: KubernetesObject, manager: string): JsonObject | undefined {
   return appliedEntry(object, manager)?.fieldsV1;
@@ -98,7 +106,7 @@ export function handedOver(
 
 /** One operation of a JSON patch. */
 export type PatchOperation =
-  | { readonly op: 'test' | 'replace'; readonly path: string; readonly value: unknown }
+  | { readonly op: 'test' | 'replace' | 'add'; readonly path: string; readonly value: unknown }
   | { readonly op: 'remove'; readonly path: string };
 
 /** Whose server-side apply keeps an object, and a field that its next one names in any case. */
@@ -106,18 +114,29 @@ export interface FieldKeeper {
   readonly manager: string;
   readonly apiVersion: string;
   readonly seed: OwnedPath;
+  /** What it had applied before all owners were cleared. @default not known: `seed` alone */
+  readonly entry?: ManagedFields | undefined;
 }
 
 /**
  * A JSON patch after which none of `managers` owns a field of the object, but of its status, and that changes no value. What `keeper`
  * owns by server-side apply stays. An apiserver ignores an empty list, so where nobody else owns anything, `keeper` gets `seed`, a field that its
- * next apply names in any case. Each entry is tested before: the list may be another one by now. Undefined: they own nothing.
+ * next apply names in any case; so where the list was cleared. Each entry is tested before: the list may be another one by now. Undefined:
+ * they own nothing.
  */
 export function lettingGo(
   object: KubernetesObject,
   managers: ReadonlySet<string>,
   keeper: FieldKeeper,
 ): readonly PatchOperation[] | undefined {
+  if (!hasOwners(object) && managers.has(BEFORE_FIRST_APPLY)) {
+    const path = '/metadata/managedFields';
+    // A test for null is one that nothing is there.
+    return [
+      { op: 'test', path, value: null },
+      { op: 'add', path, value: [keeper.entry ?? seeded(keeper)] },
+    ];
+  }
   const isOf = (entry: ManagedFields): boolean =>
     entry.subresource !== 'status' && managers.has(entry.manager ?? '');
   return released(object, isOf, keeper);
@@ -141,7 +160,6 @@ function released(
   const isLeft = (entry: ManagedFields): boolean => isOf(entry) && !isApplied(entry, keeper.manager);
   const staying = entries.filter((entry) => !isLeft(entry));
   if (staying.length === entries.length) return undefined;
-  const { manager, apiVersion, seed } = keeper;
   return entries
     .flatMap((entry, index): PatchOperation[][] => {
       if (!isLeft(entry)) return [];
@@ -156,12 +174,15 @@ function released(
         ...(isOther ? [{ op: 'test' as const, path: `${path}/apiVersion`, value: entry.apiVersion }] : []),
       ];
       if (staying.length > 0 || index > 0) return [[...tests, { op: 'remove', path }]];
-      const fieldsV1 = withFields({}, seed, {});
-      const value = { manager, operation: 'Apply', apiVersion, fieldsType: 'FieldsV1', fieldsV1 };
-      return [[...tests, { op: 'replace', path, value }]];
+      return [[...tests, { op: 'replace', path, value: seeded(keeper) }]];
     })
     .toReversed()
     .flat();
+}
+
+function seeded({ manager, apiVersion, seed }: FieldKeeper): ManagedFields {
+  const fieldsV1 = withFields({}, seed, {});
+  return { manager, operation: 'Apply', apiVersion, fieldsType: 'FieldsV1', fieldsV1 };
 }
 
 function isShared({ subresource }: ManagedFields): boolean {

@@ -594,6 +594,41 @@ describe('who may do what', () => {
   );
 
   it(
+    'what lost all of its owners stays git\u2019s as long as it has git\u2019s values; else a command lets go of it',
+    inLane(async () => {
+      const repository = await follow('cleared');
+      const path = { group: '', version: 'v1', resource: 'configmaps', namespace: repository.namespace };
+      const edit = async (body: object) =>
+        await cluster().client.patch({ ...path, name: 'one' }, 'merge', body);
+      const clear = async () => await edit({ metadata: { managedFields: [{}] } });
+      await repository.commit({ 'a.yaml': `${configMap('one', 'a')}  gone: a\n` });
+      await clear();
+      expect(await repository.commit({ 'a.yaml': configMap('one', 'b') })).toMatchObject({
+        outcome: 'Succeeded',
+      });
+      expect((await sync().inventory('cleared'))?.status.commit?.notes).toEqual([
+        `ConfigMap ${repository.namespace}/one: git has taken back data.key from "before-first-apply"`,
+      ]);
+      const { data } = (await repository.get('configmaps', 'one')) as { readonly data?: object };
+      expect(data).toEqual({ key: 'b' });
+      await edit({ data: { key: 'theirs' } });
+      await clear();
+      const { lines } = await repository.bad({ 'a.yaml': configMap('one', 'c') });
+      expect(lines[0]).toMatch(
+        /"before-first-apply" owns \.data\.key\. The object has no metadata\.managedFields: .* or let git have it, /,
+      );
+      expect(await repository.get('configmaps', 'one')).toMatchObject({ data: { key: 'theirs' } });
+      await runPrinted(patchIn(lines[0]), controlPlane().kubeconfig, repository.git.path);
+      expect(await repository.get('configmaps', 'one')).toMatchObject({ data: { key: 'theirs' } });
+      expect(await repository.commit({ 'README.md': 'x', 'a.yaml': configMap('one', 'c') })).toMatchObject({
+        outcome: 'Succeeded',
+      });
+      expect(await repository.get('configmaps', 'one')).toMatchObject({ data: { key: 'c' } });
+    }),
+    60_000,
+  );
+
+  it(
     'what another took from git is taken back with `heal`, by the commit that changes it; what git never had is not',
     inLane(async () => {
       const repository = await follow('healing', { heal: true });

@@ -508,12 +508,35 @@ describe('a field that somebody else owns', () => {
     ]);
   });
 
+  it('of an object that has no owners is let go of by giving it to git, if nobody owns anything by then', () => {
+    const told = advice(object, conflict({ '.spec.replicas': 'before-first-apply' }), of());
+    expect(told).toContain(
+      '"before-first-apply" owns .spec.replicas. The object has no metadata.managedFields: the apiserver calls whoever wrote it by that name. Remove',
+    );
+    expect(patchOf(told)).toEqual([
+      { op: 'test', path: '/metadata/managedFields', value: null },
+      {
+        op: 'add',
+        path: '/metadata/managedFields',
+        value: [
+          {
+            manager: 'fairlead',
+            operation: 'Apply',
+            apiVersion: 'apps/v1',
+            fieldsType: 'FieldsV1',
+            fieldsV1: { 'f:metadata': { 'f:annotations': { 'f:fairlead.dev/repository': {} } } },
+          },
+        ],
+      },
+    ]);
+  });
+
   it.each([
     ['nothing is known of the object', undefined],
     ['the other has gone meanwhile', of(ours)],
   ])('is let go of by hand where %s', (_, live) => {
     expect(advice(object, replicas, live)).toContain(
-      'let git have it, which changes no value: take out the entries of "kubectl" in metadata.managedFields, and leave one at least: kubectl edit deployments.apps web -n ns --show-managed-fields (then',
+      'let git have it, which changes no value: kubectl get deployments.apps web -n ns -o yaml --show-managed-fields >object.yaml, take out the entries of "kubectl" in metadata.managedFields there, and leave one at least: kubectl replace -f object.yaml (then',
     );
   });
 

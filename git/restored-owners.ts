@@ -1,0 +1,49 @@
+/**
+ * An object of which `metadata.managedFields` were cleared: the apiserver gives all of it to `before-first-apply` then, and nothing is git's.
+ * As long as it has the values that git has applied, those are git's all the same.
+ */
+
+import { hasOwners } from '../kubernetes/managed-fields.ts';
+import { ANNOTATION } from '../planners/names.ts';
+import type { KubernetesObject } from '../planners/objects.ts';
+import { bodyToApply } from './apply-controller.ts';
+import type { CommitContext } from './commit.ts';
+import { listing } from './former-owner.ts';
+import { entryKey } from './inventory-content.ts';
+import type { PreparedObject } from './prepare.ts';
+import { inventoryEntry } from './prepare.ts';
+import { toProblem } from './refusals.ts';
+import { withSignal } from './resources.ts';
+import { appliedManifest } from './taken-back.ts';
+
+/**
+ * What is there, with the owners that it had been left with: by a dry run of what was applied last, which is refused where somebody has
+ * changed one of its values. As it is where it has owners, or is not known to be what git has applied.
+ * @throws ApiError when the apiserver cannot be asked; ProblemError when the source is away
+ */
+export async function withRestoredOwners(
+  context: CommitContext,
+  object: PreparedObject,
+  live: KubernetesObject | undefined,
+): Promise<KubernetesObject | undefined> {
+  if (live === undefined || hasOwners(live)) return live;
+  const { client, repository, signal } = context;
+  const { uid, annotations } = live.metadata;
+  const sha = annotations?.[ANNOTATION.commit];
+  if (annotations?.[ANNOTATION.repository] !== repository.name || sha === undefined) return live;
+  const inventory = await listing(context, object);
+  if (inventory?.entries.get(entryKey(inventoryEntry(object)))?.uid !== uid) return live;
+  const manifest = await appliedManifest(context, object, live);
+  if (manifest === undefined) return live;
+  // Its version may be out of use since: of another one the same fields are as good.
+  const { apiVersion } = object.manifest;
+  const body = { ...bodyToApply({ ...context, sha }, { ...object, manifest }, live), apiVersion };
+  try {
+    const options = { dryRun: true, fieldValidation: 'Strict', ...withSignal(signal) } as const;
+    const { managedFields = [] } = (await client.patch(object.path, 'apply', body, options)).metadata;
+    return { ...live, metadata: { ...live.metadata, managedFields } };
+  } catch (error) {
+    if (toProblem(error, object) === undefined) throw error;
+    return live;
+  }
+}
