@@ -27,7 +27,7 @@ import type { Wishes } from './take-over.ts';
 import { createWithWishes } from './take-over.ts';
 import { takeOverFields } from './take-over-fields.ts';
 import { takenBack } from './taken-back.ts';
-import { withRestoredOwners } from './restored-owners.ts';
+import { ownedAsApplied } from './restored-owners.ts';
 
 export type Applied =
   /** `takenBack`: what somebody had changed in the cluster, and git has now again. */
@@ -138,7 +138,7 @@ async function write(
   const bound = uid === undefined ? body : { ...body, metadata: { ...asRecord(body['metadata']), uid } };
   // Without the signal: whoever is cancelled ends the write in flight, or it could come after those of the next commit.
   const options = { fieldValidation: 'Strict' } as const;
-  const owned = await withRestoredOwners(context, object, live);
+  const { live: owned } = await ownedAsApplied(context, object, live);
   const dropped = droppedFields(owned, body).taken;
   const present =
     owned !== undefined && dropped.length > 0 ? await takeOverFields(client, object, owned, dropped) : owned;

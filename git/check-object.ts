@@ -11,7 +11,7 @@ import type { CommitContent, CommitContext } from './commit.ts';
 import { findCounterpart, hiddenCounterpart } from './counterpart.ts';
 import { decide, isTakenByForce } from './decision.ts';
 import type { DroppedFields } from './dropped-fields.ts';
-import { droppedFields, isOfDropped, withoutTaken } from './dropped-fields.ts';
+import { droppedFields, isOfDropped, testsOf, withoutTaken } from './dropped-fields.ts';
 import { everyRefusal } from './every-refusal.ts';
 import { findFieldLine } from './field-line.ts';
 import { decisionInput } from './former-owner.ts';
@@ -26,7 +26,7 @@ import { problem } from './problems.ts';
 import type { RefusalSetting } from './refusals.ts';
 import { fieldConflicts, retryable, toProblem, toProblems } from './refusals.ts';
 import { withSignal } from './resources.ts';
-import { withRestoredOwners } from './restored-owners.ts';
+import { ownedAsApplied } from './restored-owners.ts';
 import type { SourceText } from './source-text.ts';
 import { takenBack } from './taken-back.ts';
 
@@ -155,10 +155,10 @@ export class ObjectCheck {
     const { client, signal } = this.#context;
     const body = bodyToApply(this.#context, object, live);
     const options = { dryRun: true, force, fieldValidation: 'Strict', ...withSignal(signal) } as const;
-    const owned = await withRestoredOwners(this.#context, object, live);
+    const { live: owned, changed } = await ownedAsApplied(this.#context, object, live);
     try {
       const result = await client.patch(object.path, 'apply', body, options);
-      const dropped = droppedFields(owned, body);
+      const dropped = droppedFields(owned, body, changed);
       this.#noteKept(object, dropped);
       this.#onTried?.(object, live, withoutTaken(dropped, result));
     } catch (error) {
@@ -283,7 +283,9 @@ export class ObjectCheck {
     // The last item of a list first: the others keep their places.
     const places = kept.map(({ pointer }) => pointer);
     const remove = places.toSorted(BY_PLACE.compare).toReversed();
-    const operations = remove.map((path) => ({ op: 'remove', path }) as const);
+    // Of a list that has changed since, another item would go.
+    const tests = kept.flatMap((one) => testsOf(one));
+    const operations = [...tests, ...remove.map((path) => ({ op: 'remove', path }) as const)];
     this.notes.push(
       `${file}:${String(line)}: ${object.label}: not in git any more, and stays because another field manager applies it too: ${told.join(', ')}${more}. ` +
         `Have that one drop it, or take it out: ${patchCommand(object.path, operations)}`,

@@ -6,12 +6,15 @@
  * the next one that git rolls out takes all of it back. Pure.
  */
 
+import { isDeepStrictEqual } from 'node:util';
+
 import { ApiError } from '../kubernetes/api-error.ts';
-import type { ManagedFields, OwnedPath } from '../kubernetes/managed-fields.ts';
+import type { ManagedFields, OwnedPath, PatchOperation } from '../kubernetes/managed-fields.ts';
 import {
   appliedFields,
   fieldsAt,
   isItem,
+  merged,
   othersFields,
   othersFieldsOfSpec,
 } from '../kubernetes/managed-fields.ts';
@@ -54,20 +57,46 @@ const ANNOTATIONS: OwnedPath = ['f:metadata', 'f:annotations'];
 /** Dropped for an autoscaler: taken out before that has set it, it would be 1. */
 const SIZE = 'spec.replicas';
 
-/** @param body What is about to be applied. */
-export function droppedFields(live: KubernetesObject | undefined, body: JsonObject): DroppedFields {
+/**
+ * @param live As it is there, with the owners that {@link handFields} tells of
+ * @param body What is about to be applied.
+ * @param changed Of fields that git has applied before, those to which people have given another value since
+ */
+export function droppedFields(
+  live: KubernetesObject | undefined,
+  body: JsonObject,
+  changed: JsonObject = {},
+): DroppedFields {
   const own = live && appliedFields(live, FIELD_MANAGER);
   if (live === undefined || own === undefined) return { taken: [], kept: [] };
   const others = othersFields(live, FIELD_MANAGER);
   const ofUndo = others.filter(isOfUndo).map((entry) => broughtBack(entry, live));
-  const all = [own, ...ofUndo].flatMap((fields) => [
-    ...dropped(fields, { path: [], label: '', pointer: '' }, body, live, others),
-  ]);
+  const all = [own, ...ofUndo].flatMap((fields) => [...dropped(fields, TOP, body, live, others)]);
   const found = outermost(all);
+  const ofPeople = [...dropped(changed, TOP, body, live, others)].map((one) => ({ ...one, isByHand: false }));
   return {
     taken: found.filter(({ isByHand }) => isByHand),
-    kept: found.filter(({ isByHand }) => !isByHand),
+    kept: outermost([...found.filter(({ isByHand }) => !isByHand), ...ofPeople]),
   };
+}
+
+/** Tests of a JSON patch that hold as long as each item of a list on the way to the field is where it was. */
+export function testsOf({
+  path,
+  pointer,
+}: Pick<DroppedField, 'path' | 'pointer'>): readonly PatchOperation[] {
+  const places = pointer.split('/').slice(1);
+  return path.flatMap((element, index): readonly PatchOperation[] => {
+    const place = `/${places.slice(0, index + 1).join('/')}`;
+    if (element.startsWith('v:'))
+      return [{ op: 'test', path: place, value: JSON.parse(element.slice(2)) as unknown }];
+    if (!element.startsWith('k:')) return [];
+    return Object.entries(asRecord(JSON.parse(element.slice(2)))).map(([key, value]) => ({
+      op: 'test',
+      path: `${place}/${key}`,
+      value,
+    }));
+  });
 }
 
 /** What the apply makes of the object once they are taken out. @param result As a dry run answers, which leaves them there */
@@ -93,6 +122,47 @@ function isIn(field: string, outer: string): boolean {
   return field === outer || field.startsWith(`${outer}.`) || field.startsWith(`${outer}[`);
 }
 
+/** Whether people have written to the object by hand. */
+export function hasHandFields(live: KubernetesObject): boolean {
+  return othersFields(live, FIELD_MANAGER).some(isOfPeople);
+}
+
+/**
+ * What people have set by hand of the fields that a manifest names, as `fieldsV1`: whoever changes a value takes the field from git, also when it has
+ * git's value again later. `agreed`: those that have it.
+ */
+export function handFields(
+  live: KubernetesObject,
+  applied: JsonObject,
+): { readonly agreed: JsonObject; readonly changed: JsonObject } {
+  const entries = othersFields(live, FIELD_MANAGER).filter(isOfPeople);
+  const pick = (isWanted: (isSame: boolean) => boolean): JsonObject =>
+    entries.reduce<JsonObject>(
+      (all, { fieldsV1 = {} }) => merged(all, partsNamed(fieldsV1, applied, live, isWanted)),
+      {},
+    );
+  return { agreed: pick((isSame) => isSame), changed: pick((isSame) => !isSame) };
+}
+
+/** The fields that `applied` names as well, and whose value is the same, or is not. */
+function partsNamed(
+  fields: JsonObject,
+  applied: unknown,
+  live: unknown,
+  isWanted: (isSame: boolean) => boolean,
+): JsonObject {
+  const found = Object.entries(fields).flatMap(([element, inner]): [string, JsonObject][] => {
+    const [said, there] = [valueAt(applied, element), valueAt(live, element)];
+    if (element === '.' || said === undefined || said === null || there === undefined) return [];
+    const parts = asRecord(inner);
+    if (Object.keys(parts).length === 0)
+      return isWanted(isDeepStrictEqual(said, there)) ? [[element, {}]] : [];
+    const within = partsNamed(parts, said, there, isWanted);
+    return Object.keys(within).length === 0 ? [] : [[element, within]];
+  });
+  return Object.fromEntries(found);
+}
+
 /**
  * Fields that people have set by hand to the very value that git has applied, as the apiserver names them in a conflict
  * (`.spec.containers[name="main"].image`): both own them, and nobody's value is lost when git changes them.
@@ -100,7 +170,7 @@ function isIn(field: string, outer: string): boolean {
 export function agreedFields(live: KubernetesObject): ReadonlySet<string> {
   const own = appliedFields(live, FIELD_MANAGER) ?? {};
   const others = othersFieldsOfSpec(live, FIELD_MANAGER);
-  return new Set(agreed(own, { path: [], label: '', pointer: '' }, live, others));
+  return new Set(agreed(own, TOP, live, others));
 }
 
 function* agreed(
@@ -166,6 +236,8 @@ function isOfPeople({ manager = '', operation }: ManagedFields): boolean {
 type Found = DroppedField & { readonly isByHand: boolean };
 
 type Place = Pick<DroppedField, 'path' | 'label' | 'pointer'>;
+
+const TOP: Place = { path: [], label: '', pointer: '' };
 
 function* dropped(
   own: JsonObject,

@@ -1,13 +1,15 @@
 /**
- * An object of which `metadata.managedFields` were cleared: the apiserver gives all of it to `before-first-apply` then, and nothing is git's.
+ * What is git's of an object, though the apiserver does not say so any more. Where somebody has set a field by hand and given it git's value
+ * back, it is git's as it was. And an object of which `metadata.managedFields` were cleared: the apiserver gives all of it to `before-first-apply` then, and nothing is git's.
  * As long as it has the values that git has applied, those are git's all the same.
  */
 
-import { hasOwners } from '../kubernetes/managed-fields.ts';
-import { ANNOTATION } from '../planners/names.ts';
-import type { KubernetesObject } from '../planners/objects.ts';
+import { alsoApplied, hasOwners } from '../kubernetes/managed-fields.ts';
+import { ANNOTATION, FIELD_MANAGER } from '../planners/names.ts';
+import type { JsonObject, KubernetesObject } from '../planners/objects.ts';
 import { bodyToApply } from './apply-controller.ts';
 import type { CommitContext } from './commit.ts';
+import { handFields, hasHandFields } from './dropped-fields.ts';
 import { listing } from './former-owner.ts';
 import { entryKey } from './inventory-content.ts';
 import type { PreparedObject } from './prepare.ts';
@@ -16,17 +18,42 @@ import { toProblem } from './refusals.ts';
 import { withSignal } from './resources.ts';
 import { appliedManifest } from './taken-back.ts';
 
+/** An object that a manifest is to be applied to. */
+export interface Owned {
+  /** With the owners that count. Undefined: there is none. */
+  readonly live: KubernetesObject | undefined;
+  /** Fields that git has applied, and to which people have given another value since: theirs. */
+  readonly changed?: JsonObject;
+}
+
 /**
- * What is there, with the owners that it had been left with: by a dry run of what was applied last, which is refused where somebody has
- * changed one of its values. As it is where it has owners, or is not known to be what git has applied.
+ * As whose its fields count. The manifest that was applied last is read only where people have written to the object, or it has no owners.
  * @throws ApiError when the apiserver cannot be asked; ProblemError when the source is away
  */
-export async function withRestoredOwners(
+export async function ownedAsApplied(
   context: CommitContext,
   object: PreparedObject,
   live: KubernetesObject | undefined,
-): Promise<KubernetesObject | undefined> {
-  if (live === undefined || hasOwners(live)) return live;
+): Promise<Owned> {
+  if (live === undefined) return { live };
+  if (!hasOwners(live)) return { live: await withRestoredOwners(context, object, live) };
+  if (!hasHandFields(live)) return { live };
+  const manifest = await appliedManifest(context, object, live);
+  if (manifest === undefined) return { live };
+  const { agreed, changed } = handFields(live, bodyToApply(context, { ...object, manifest }, live));
+  return { live: alsoApplied(live, FIELD_MANAGER, agreed), changed };
+}
+
+/**
+ * What is there, with the owners that it had been left with: by a dry run of what was applied last, which is refused where somebody has
+ * changed one of its values. As it is where it is not known to be what git has applied.
+ * @throws ApiError when the apiserver cannot be asked; ProblemError when the source is away
+ */
+async function withRestoredOwners(
+  context: CommitContext,
+  object: PreparedObject,
+  live: KubernetesObject,
+): Promise<KubernetesObject> {
   const { client, repository, signal } = context;
   const { uid, annotations } = live.metadata;
   const sha = annotations?.[ANNOTATION.commit];

@@ -104,6 +104,14 @@ export function handedOver(
   return [...rest, { ...before, fieldsV1: merged(before.fieldsV1 ?? {}, added) }];
 }
 
+/** The object as if `manager` had applied these fields as well; as it is where it has applied nothing. */
+export function alsoApplied(object: KubernetesObject, manager: string, fields: JsonObject): KubernetesObject {
+  const entries = managedFields(object).map((entry) =>
+    isApplied(entry, manager) ? { ...entry, fieldsV1: merged(entry.fieldsV1 ?? {}, fields) } : entry,
+  );
+  return { ...object, metadata: { ...object.metadata, managedFields: entries } };
+}
+
 /** One operation of a JSON patch. */
 export type PatchOperation =
   | { readonly op: 'test' | 'replace' | 'add'; readonly path: string; readonly value: unknown }
@@ -215,7 +223,8 @@ function withoutFields(fields: JsonObject, path: OwnedPath): JsonObject {
   return Object.keys(left).length === 0 ? others : { ...others, [first]: left };
 }
 
-function merged(one: JsonObject, other: JsonObject): JsonObject {
+/** All fields of both. */
+export function merged(one: JsonObject, other: JsonObject): JsonObject {
   return Object.entries(other).reduce<JsonObject>(
     (result, [name, inner]) => ({ ...result, [name]: merged(asRecord(result[name]), asRecord(inner)) }),
     one,

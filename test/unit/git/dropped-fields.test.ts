@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from '@jest/globals';
 
-import { droppedFields, isOfDropped, withoutTaken } from '../../../git/dropped-fields.ts';
+import { droppedFields, isOfDropped, testsOf, withoutTaken } from '../../../git/dropped-fields.ts';
 import { ApiError } from '../../../kubernetes/api-error.ts';
 import type { JsonObject, KubernetesObject } from '../../../planners/objects.ts';
 
@@ -108,6 +108,18 @@ describe('a field that git drops', () => {
     it('goes with its whole list: the apply would leave one that is null', () => {
       expect(told(live, { spec: {} })).toEqual({ taken: ['spec.containers'], kept: [] });
     });
+  });
+
+  it('is taken out by a command that tests where it is', () => {
+    const place = {
+      path: ['f:spec', 'f:ports', 'k:{"port":80,"protocol":"TCP"}', 'f:tags', 'v:"a"'],
+      pointer: '/spec/ports/1/tags/0',
+    };
+    expect(testsOf(place)).toEqual([
+      { op: 'test', path: '/spec/ports/1/port', value: 80 },
+      { op: 'test', path: '/spec/ports/1/protocol', value: 'TCP' },
+      { op: 'test', path: '/spec/ports/1/tags/0', value: 'a' },
+    ]);
   });
 
   it('is the size, which an autoscaler is to set: it is left to who has it', () => {

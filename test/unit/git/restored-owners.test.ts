@@ -1,11 +1,12 @@
-/** The owners of an object that were cleared, as git left them: asked for only where it is known to be what git has applied. */
+/** What is git's of an object, though its owners were cleared, or somebody has changed it and changed it back. */
 
 import { describe, expect, it } from '@jest/globals';
 
 import type { CommitContext } from '../../../git/commit.ts';
 import { entryKey } from '../../../git/inventory-content.ts';
 import type { PreparedObject } from '../../../git/prepare.ts';
-import { withRestoredOwners } from '../../../git/restored-owners.ts';
+import { droppedFields } from '../../../git/dropped-fields.ts';
+import { ownedAsApplied } from '../../../git/restored-owners.ts';
 import { ApiError } from '../../../kubernetes/api-error.ts';
 import { trusted } from '../../../kubernetes/values.ts';
 import { ANNOTATION } from '../../../planners/names.ts';
@@ -64,7 +65,8 @@ async function restored(present: KubernetesObject, refusal?: ApiError) {
     earlier: async (sha: string) =>
       await Promise.resolve(sha === SHA ? { manifests: [manifest] } : undefined),
   });
-  return { owned: await withRestoredOwners(context, object, present), asked };
+  const { live: owned, changed } = await ownedAsApplied(context, object, present);
+  return { owned, asked, ...(changed !== undefined && { changed }) };
 }
 
 describe('the owners of an object that were cleared', () => {
@@ -103,5 +105,43 @@ describe('the owners of an object that were cleared', () => {
     expect(owned).toEqual(live());
     const away = refused(503, 'ServiceUnavailable');
     await expect(restored(live(), away)).rejects.toBe(away);
+  });
+});
+
+describe('what people have set by hand', () => {
+  const own = {
+    manager: 'fairlead',
+    operation: 'Apply',
+    fieldsV1: { 'f:spec': { 'f:size': {} } },
+  } as const;
+  const byHand = (manager: string, ...fields: readonly string[]) => ({
+    manager,
+    operation: 'Update',
+    fieldsV1: { 'f:spec': Object.fromEntries(fields.map((field) => [`f:${field}`, {}])) },
+  });
+
+  it('is git’s again where it has the value that git had applied, and theirs where it has another', async () => {
+    const kubectl = byHand('kubectl-patch', 'color', 'size');
+    const present = live({ managedFields: [own, kubectl] });
+    const same = await restored(present);
+    expect(same.changed).toEqual({});
+    expect(same.asked).toEqual([]);
+    expect(droppedFields(same.owned, { spec: { size: 1 } }, same.changed)).toMatchObject({
+      taken: [{ label: 'spec.color' }],
+      kept: [],
+    });
+    const other = await restored(trusted({ ...present, spec: { color: 'red', size: 1 } }));
+    expect(droppedFields(other.owned, { spec: { size: 1 } }, other.changed)).toMatchObject({
+      taken: [],
+      kept: [{ label: 'spec.color', managers: ['kubectl-patch'] }],
+    });
+  });
+
+  it('is looked for only where people have written, and the manifest that was applied last is known', async () => {
+    const controller = live({ managedFields: [own, byHand('operator', 'color')] });
+    expect(await restored(controller)).toEqual({ owned: controller, asked: [] });
+    const managedFields = [own, byHand('kubectl-patch', 'color')];
+    const unknown = live({ managedFields }, { [ANNOTATION.manifestHash]: 'other' });
+    expect(await restored(unknown)).toEqual({ owned: unknown, asked: [] });
   });
 });
