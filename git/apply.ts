@@ -20,7 +20,7 @@ import { counterpartPath, isController } from './prepare.ts';
 import type { ProblemCode } from './problems.ts';
 import { rejectedMeanwhile } from './rejected-meanwhile.ts';
 import { describeRolledBack } from './rollout-state.ts';
-import { droppedFields } from './dropped-fields.ts';
+import { describeTaken, droppedFields, isOfDropped } from './dropped-fields.ts';
 import { BeingDeletedError, NotYetError, fieldConflicts } from './refusals.ts';
 import { getOrUndefined } from '../kubernetes/get-or-undefined.ts';
 import type { Wishes } from './take-over.ts';
@@ -138,10 +138,10 @@ async function write(
   const bound = uid === undefined ? body : { ...body, metadata: { ...asRecord(body['metadata']), uid } };
   // Without the signal: whoever is cancelled ends the write in flight, or it could come after those of the next commit.
   const options = { fieldValidation: 'Strict' } as const;
-  const { live: owned } = await ownedAsApplied(context, object, live);
-  const dropped = droppedFields(owned, body).taken;
+  const { live: owned, changed } = await ownedAsApplied(context, object, live);
+  const { taken, kept } = droppedFields(owned, body, changed);
   const present =
-    owned !== undefined && dropped.length > 0 ? await takeOverFields(client, object, owned, dropped) : owned;
+    owned !== undefined && taken.length > 0 ? await takeOverFields(client, object, owned, taken) : owned;
   let isForced = force;
   let isTakenOver = false;
   let back: string | undefined;
@@ -156,10 +156,17 @@ async function write(
         isTakenOver = true;
         continue;
       }
+      if (present !== undefined && !isTakenOver && isOfDropped(error, kept)) {
+        await takeOverFields(client, object, present, kept);
+        isTakenOver = true;
+        back = describeTaken(object.label, kept);
+        continue;
+      }
       const conflicts = fieldConflicts(error);
       if (isForced || conflicts === undefined) throw error;
-      back = await takenBack(context, object, owned, conflicts);
-      if (back === undefined && !isTakenByForce(conflicts)) throw error;
+      const told = await takenBack(context, object, owned, conflicts);
+      if (told === undefined && !isTakenByForce(conflicts)) throw error;
+      back = [back, told].filter((one) => one !== undefined).join('; ') || undefined;
       isForced = true;
     }
   }

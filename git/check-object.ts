@@ -11,7 +11,7 @@ import type { CommitContent, CommitContext } from './commit.ts';
 import { findCounterpart, hiddenCounterpart } from './counterpart.ts';
 import { decide, isTakenByForce } from './decision.ts';
 import type { DroppedFields } from './dropped-fields.ts';
-import { droppedFields, isOfDropped, testsOf, withoutTaken } from './dropped-fields.ts';
+import { allDropped, droppedFields, isOfDropped, testsOf, withoutTaken } from './dropped-fields.ts';
 import { everyRefusal } from './every-refusal.ts';
 import { findFieldLine } from './field-line.ts';
 import { decisionInput } from './former-owner.ts';
@@ -179,11 +179,13 @@ export class ObjectCheck {
         return;
       }
       // Those are taken out by the write (apply.ts), and what a dry run leaves of a list by halves is nothing that can be.
-      if (collisions(error, body, owned).length > 0 || isOfDropped(error, droppedFields(owned, body))) return;
+      const dropped = allDropped(droppedFields(owned, body, changed));
+      if (collisions(error, body, owned).length > 0 || isOfDropped(error, dropped)) return;
       const refusals = await everyRefusal(error, body, async (rest) => {
         await client.patch(object.path, 'apply', rest, options);
       });
       for (const refusal of refusals) {
+        if (isOfDropped(refusal, dropped)) continue;
         const found = toProblem(refusal, object, { ...this.#setting(object), live, owned });
         if (!(refusal instanceof ApiError) || found === undefined) throw refusal;
         const foreign = found.code === 'Invalid' ? suspects(refusal, body, live) : [];

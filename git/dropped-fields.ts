@@ -80,6 +80,26 @@ export function droppedFields(
   };
 }
 
+/** Both: where an apply is refused for one, that is taken out whoever holds it. */
+export function allDropped({ taken, kept }: DroppedFields): readonly DroppedField[] {
+  return [...taken, ...kept];
+}
+
+/** What an apply that was refused for it has taken out, and from whom, in a sentence. */
+export function describeTaken(object: string, fields: readonly DroppedField[]): string {
+  const parts = fields.map(({ label, managers }) => `${label} from "${managers.join('", "')}"`);
+  const more = parts.length > MOST_TOLD ? ` and ${parts.length - MOST_TOLD} more` : '';
+  return `${object}: git has taken out ${parts.slice(0, MOST_TOLD).join('; ')}${more}: it cannot be beside what git has now`;
+}
+
+/** Fields that one sentence names. */
+const MOST_TOLD = 5;
+
+/** What there is of it in the object. */
+export function valueIn(live: KubernetesObject | undefined, { path }: Pick<DroppedField, 'path'>): unknown {
+  return path.reduce<unknown>(valueAt, live);
+}
+
 /** Tests of a JSON patch that hold as long as each item of a list on the way to the field is where it was. */
 export function testsOf({
   path,
@@ -107,19 +127,41 @@ export function withoutTaken(
   return trusted<KubernetesObject>(taken.reduce<unknown>((rest, { path }) => without(rest, path), result));
 }
 
-/** Whether a refusal is about fields alone that are taken out before the apply is made. */
-export function isOfDropped(error: unknown, { taken }: Pick<DroppedFields, 'taken'>): boolean {
+/**
+ * Whether a refusal may be about nothing but fields that git drops: about what the apply leaves of one that somebody has a part of, or about
+ * one that cannot be beside it (a second kind of a probe, a `value` and a `valueFrom`).
+ */
+export function isOfDropped(error: unknown, those: readonly DroppedField[]): boolean {
   if (!(error instanceof ApiError) || error.reason !== 'Invalid') return false;
   // That some rules were not checked is no refusal.
-  const fields = (error.details?.causes ?? [])
-    .map(({ field = '' }) => field)
-    .filter((field) => field !== '<nil>');
-  const labels = taken.map(({ label }) => label);
-  return fields.length > 0 && fields.every((field) => labels.some((label) => isIn(field, label)));
+  const causes = (error.details?.causes ?? []).filter(({ field }) => field !== '<nil>');
+  const labels = those.map(({ label }) => withoutItems(label));
+  return (
+    causes.length > 0 &&
+    causes.every(({ field = '', message = '' }) =>
+      labels.some((label) => {
+        const place = withoutItems(field);
+        return isIn(place, label) || (ONE_OF_SEVERAL.test(message) && isBeside(place, label));
+      }),
+    )
+  );
 }
+
+/** Of fields that exclude each other. */
+const ONE_OF_SEVERAL = /may not (?:be specified|specify)|must not be (?:set|specified)|mutually exclusive/;
 
 function isIn(field: string, outer: string): boolean {
   return field === outer || field.startsWith(`${outer}.`) || field.startsWith(`${outer}[`);
+}
+
+function isBeside(place: string, label: string): boolean {
+  const parent = label.slice(0, Math.max(label.lastIndexOf('.'), 0));
+  return parent !== '' && (place === parent || place.slice(0, place.lastIndexOf('.')) === parent);
+}
+
+/** The apiserver names items by their index there, and we by their keys. */
+function withoutItems(field: string): string {
+  return field.replaceAll(/\[(?:"(?:[^"\\]|\\.)*"|[^"\]])*\]/g, '[]');
 }
 
 /** Whether people have written to the object by hand. */

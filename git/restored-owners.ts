@@ -4,7 +4,7 @@
  * As long as it has the values that git has applied, those are git's all the same.
  */
 
-import { alsoApplied, hasOwners } from '../kubernetes/managed-fields.ts';
+import { alsoApplied, hasOwners, merged } from '../kubernetes/managed-fields.ts';
 import { ANNOTATION, FIELD_MANAGER } from '../planners/names.ts';
 import type { JsonObject, KubernetesObject } from '../planners/objects.ts';
 import { bodyToApply } from './apply-controller.ts';
@@ -41,6 +41,9 @@ export async function ownedAsApplied(
   const manifest = await appliedManifest(context, object, live);
   if (manifest === undefined) return { live };
   const { agreed, changed } = handFields(live, bodyToApply(context, { ...object, manifest }, live));
+  // Where the repository heals, drift is git's.
+  if (context.repository.heal === true)
+    return { live: alsoApplied(live, FIELD_MANAGER, merged(agreed, changed)) };
   return { live: alsoApplied(live, FIELD_MANAGER, agreed), changed };
 }
 

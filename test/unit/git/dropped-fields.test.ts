@@ -233,6 +233,7 @@ describe('a template that an undo has brought back', () => {
   });
 
   it('is what a dry run may refuse, for it takes half of a list', () => {
+    let message = 'no';
     const refused = (...fields: readonly string[]) =>
       new ApiError(
         { method: 'PATCH', path: '/x', server: 'http://test' },
@@ -240,15 +241,28 @@ describe('a template that an undo has brought back', () => {
           status: 422,
           reason: 'Invalid',
           text: 'invalid',
-          details: { causes: fields.map((field) => ({ field, message: 'no' })) },
+          details: { causes: fields.map((field) => ({ field, message })) },
         },
       );
+    const fieldsOf = (...labels: readonly string[]) =>
+      labels.map((label) => ({ label, path: [], pointer: '', managers: [] }));
     const label = 'spec.template.spec.volumes';
-    const dropped = { taken: [{ label, path: [], pointer: '', managers: [] }] };
+    const dropped = fieldsOf(label);
     const ask = (...fields: readonly string[]) => isOfDropped(refused(...fields), dropped);
     expect([ask(label, '<nil>'), ask(`${label}.name`), ask(`${label}[0].name`)]).toEqual([true, true, true]);
     const others = [[], ['<nil>'], [''], [label, 'spec.replicas'], [`${label}2`]];
     expect(others.map((fields) => ask(...fields))).toEqual(others.map(() => false));
+    const container = 'spec.template.spec.containers[name="main"]';
+    const at = 'spec.template.spec.containers[0]';
+    const beside = `${at}.readinessProbe.tcpSocket`;
+    const probe = fieldsOf(`${container}.readinessProbe.httpGet`);
+    expect(isOfDropped(refused(`${at}.readinessProbe.httpGet.port`), probe)).toBe(true);
+    expect(isOfDropped(refused(beside), probe)).toBe(false);
+    message = 'Forbidden: may not specify more than 1 handler type';
+    expect(isOfDropped(refused(beside), probe)).toBe(true);
+    expect(isOfDropped(refused(`${at}.livenessProbe.tcpSocket`), probe)).toBe(false);
+    const value = fieldsOf(`${container}.env[name="a[0].b"].value`);
+    expect(isOfDropped(refused(`${at}.env[1].valueFrom`), value)).toBe(true);
     expect(isOfDropped(new Error('no'), dropped)).toBe(false);
   });
 
