@@ -3,6 +3,7 @@
 import { describe, expect, it } from '@jest/globals';
 
 import { readManagedFields } from '../../kubernetes/managed-fields.ts';
+import { asRecord } from '../../kubernetes/values.ts';
 import { ANNOTATION } from '../../planners/names.ts';
 import type { KubernetesObject } from '../../planners/objects.ts';
 import { configMap, service, useCommitGround } from '../support/commit-ground.ts';
@@ -775,6 +776,69 @@ describe('who may do what', () => {
           data: { key: value, theirs: 'stays' },
         });
       }
+    }),
+    60_000,
+  );
+
+  it(
+    'what people have changed and changed back goes with the commit that drops it, and may be of another kind',
+    inLane(async () => {
+      const repository = await follow('back', { serviceAccount: 'deployer' });
+      const resources = ['configmaps', 'podtemplates'];
+      await grant(repository.namespace, ['get', 'create', 'patch'], { apiGroups: [''], resources });
+      const pod = (container: object) =>
+        JSON.stringify({
+          apiVersion: 'v1',
+          kind: 'PodTemplate',
+          metadata: { name: 'one' },
+          template: { spec: { containers: [{ name: 'main', image: 'app:1', ...container }] } },
+        });
+      const data = (more: object) =>
+        JSON.stringify({
+          apiVersion: 'v1',
+          kind: 'ConfigMap',
+          metadata: { name: 'one' },
+          data: { a: '1', ...more },
+        });
+      const variable = { name: 'A', value: '1' };
+      const before = { env: [variable], readinessProbe: { httpGet: { path: '/', port: 80 } } };
+      const files = (container: object, more: object) => ({ 'a.json': pod(container), 'b.json': data(more) });
+      const first = await repository.commit(files(before, { b: '2', c: '3' }));
+      expect(first).toMatchObject({ outcome: 'Succeeded' });
+      const { namespace } = repository;
+      const at = (resource: string) => ({ group: '', version: 'v1', resource, namespace, name: 'one' });
+      const byHand = { fieldManager: 'kubectl-patch' };
+      const container = '/template/spec/containers/0';
+      for (const [value, path] of [
+        ['2', '/other'],
+        ['1', '/'],
+      ]) {
+        const operations = [
+          { op: 'replace', path: `${container}/env/0/value`, value },
+          { op: 'replace', path: `${container}/readinessProbe/httpGet/path`, value: path },
+        ];
+        await cluster().client.patch(at('podtemplates'), 'json', operations, byHand);
+      }
+      for (const b of ['other', '2'])
+        await cluster().client.patch(at('configmaps'), 'merge', { data: { b } }, byHand);
+      await cluster().client.patch(at('configmaps'), 'merge', { data: { c: 'theirs' } }, byHand);
+
+      const valueFrom = { fieldRef: { fieldPath: 'metadata.name' } };
+      const after = { env: [{ name: 'A', valueFrom }], readinessProbe: { tcpSocket: { port: 80 } } };
+      expect(await repository.commit(files(after, {}))).toMatchObject({ outcome: 'Succeeded' });
+      expect(await repository.get('podtemplates', 'one')).toMatchObject({
+        template: { spec: { containers: [{ env: [{ name: 'A' }], readinessProbe: { tcpSocket: {} } }] } },
+      });
+      const text = JSON.stringify(asRecord(await repository.get('podtemplates', 'one'))['template']);
+      expect(text).not.toMatch(/httpGet|"value"/);
+      expect(await repository.get('configmaps', 'one')).toMatchObject({ data: { a: '1', c: 'theirs' } });
+      expect(asRecord(await repository.get('configmaps', 'one'))['data']).not.toHaveProperty('b');
+      const { status } = (await sync().inventory(repository.name)) ?? {};
+      expect(status?.commit?.notes).toEqual([
+        expect.stringMatching(
+          /ConfigMap \S+\/one: not in git any more, and stays .*: data\.c \("kubectl-patch"\)/,
+        ),
+      ]);
     }),
     60_000,
   );
