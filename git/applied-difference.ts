@@ -1,7 +1,7 @@
 /** What a server-side apply of a manifest would change of an object, without what the server, sync and operators write. Pure. */
 
 import { asRecord } from '../kubernetes/values.ts';
-import { ANNOTATION, LAST_APPLIED } from '../planners/names.ts';
+import { ANNOTATION, COUNTED_ANNOTATIONS, LAST_APPLIED } from '../planners/names.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
 import { ownField } from '../planners/values.ts';
 import type { Difference } from './differences.ts';
@@ -67,6 +67,7 @@ const OWN_ANNOTATIONS = [
 
 /** Without what the server, sync and operators write; the last applied configuration may quote a Secret. */
 function comparable(object: KubernetesObject): Readonly<Record<string, unknown>> {
+  const counted = COUNTED_ANNOTATIONS.get(object.kind);
   const { metadata, status: _, ...rest } = asRecord(object);
   const { annotations, labels, namespace, name, finalizers, ownerReferences } = asRecord(metadata);
   return {
@@ -76,7 +77,10 @@ function comparable(object: KubernetesObject): Readonly<Record<string, unknown>>
       namespace,
       finalizers,
       ownerReferences,
-      annotations: without(asRecord(annotations), OWN_ANNOTATIONS),
+      annotations: without(asRecord(annotations), [
+        ...OWN_ANNOTATIONS,
+        ...(counted === undefined ? [] : [counted]),
+      ]),
       labels: without(asRecord(labels), [APPLYSET.partOf]),
     },
   };

@@ -2,7 +2,7 @@
 
 import { isUnreached } from '../kubernetes/api-error.ts';
 import type { Unreached } from '../kubernetes/unreached.ts';
-import { ANNOTATION, DEPLOYMENT_ANNOTATION, GROUP } from '../planners/names.ts';
+import { ANNOTATION, COUNTED_ANNOTATIONS, GROUP } from '../planners/names.ts';
 import type { ResourcePath } from '../kubernetes/client.ts';
 import type { JsonObject } from '../planners/objects.ts';
 import { APPLYSET } from './inventory.ts';
@@ -184,11 +184,11 @@ export function applyBody(
   };
 }
 
-/** Without the number of a Deployment's revision, which every export has: its controller writes another, and that were drift for ever. */
+/** Without what the cluster counts: it writes another number than an export has, and that were drift for ever. */
 function annotationsOf({ kind }: Manifest, { annotations }: JsonObject): JsonObject {
   if (!isObject(annotations)) return {};
-  const { [DEPLOYMENT_ANNOTATION.revision]: _revision, ...others } = annotations;
-  return kind === 'Deployment' ? others : annotations;
+  const counted = COUNTED_ANNOTATIONS.get(kind);
+  return Object.fromEntries(Object.entries(annotations).filter(([name]) => name !== counted));
 }
 
 /** What an apply of this body says of the fields of an object, which is what it owns then: all but what makes it this object. */

@@ -1,14 +1,12 @@
 /** DaemonSet of either workload API → the planner's view. */
 
+import { TEMPLATE_GENERATION } from '../planners/names.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
 import type { DaemonSet, DaemonSetStatus } from '../planners/workload.ts';
 import { trusted } from './values.ts';
 import type { WorkloadApi } from './workload-api.ts';
 import type { CommonSpec, OwnRollingUpdate } from './workload-fields.ts';
 import { HOOK_TIMEOUT_SECONDS, readCommon } from './workload-fields.ts';
-
-/** Which templates there were, counted by the apiserver (D4). */
-const TEMPLATE_GENERATION = 'deprecated.daemonset.template.generation';
 
 /** The served object, as far as it is read here. */
 export interface DaemonSetObject extends KubernetesObject {

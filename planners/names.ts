@@ -94,6 +94,15 @@ export const DEPLOYMENT_ANNOTATION = {
   rollbackTo: 'deprecated.deployment.rollback.to',
 } as const;
 
+/** On a DaemonSet of apps/v1: which template it has, counted by the apiserver (D4). */
+export const TEMPLATE_GENERATION = 'deprecated.daemonset.template.generation';
+
+/** By kind, the annotation in which the cluster itself counts templates: every export has it, and a manifest says nothing by it. */
+export const COUNTED_ANNOTATIONS: ReadonlyMap<unknown, string> = new Map([
+  ['Deployment', DEPLOYMENT_ANNOTATION.revision],
+  ['DaemonSet', TEMPLATE_GENERATION],
+]);
+
 /** Readiness gate that is False while a pod is updated in place. */
 export const IN_PLACE_GATE = 'InPlaceUpdateReady';
 

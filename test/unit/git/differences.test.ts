@@ -94,6 +94,26 @@ it('annotations of a Secret are masked as its data is, those of anything else ar
   ]);
 });
 
+it.each([
+  ['DaemonSet', 'deprecated.daemonset.template.generation'],
+  ['Deployment', 'deployment.kubernetes.io/revision'],
+])('what the cluster counts of a %s is no difference: %s', (kind, counted) => {
+  const object = (number: string) => ({
+    apiVersion: 'apps/v1',
+    kind,
+    metadata: {
+      name: 'agent',
+      uid: 'u',
+      resourceVersion: '1',
+      annotations: { [counted]: number, note: number },
+    },
+  });
+  const paths = compareApplied({ manifest: { kind, group: 'apps' } }, object('1'), object('2')).map(
+    ({ path }) => path,
+  );
+  expect(paths).toEqual(['metadata.annotations.note']);
+});
+
 describe('a plan as text', () => {
   it('names every change, its paths, the rollout, what is wrong', async () => {
     const text = await formatPlan(
