@@ -1,5 +1,6 @@
 /** How the present template came about when it was not git that brought it: who changed it on the object, why, over which commit. */
 
+import { hasLostAnnotations } from '../planners/deployment-annotations.ts';
 import { ANNOTATION } from '../planners/names.ts';
 import type { PodTemplate } from '../planners/objects.ts';
 import { normaliseTemplate } from '../planners/template-defaults.ts';
@@ -88,7 +89,9 @@ export function rolloutCause({ metadata, template }: Pick<Workload, 'metadata' |
     const { verb, by, reason } = change;
     return { ...(by !== undefined && { by }), reason: reason === undefined ? verb : `${verb}: ${reason}` };
   }
-  const stranger = commit === undefined ? undefined : writerAfterGit(metadata.managedFields);
+  // An undo of kubectl takes the commit from a Deployment for a moment, and a run may begin in it.
+  const isFromGit = commit !== undefined || hasLostAnnotations(metadata);
+  const stranger = isFromGit ? writerAfterGit(metadata.managedFields) : undefined;
   if (stranger !== undefined) {
     return { by: stranger.slice(0, LONGEST_TEXT), reason: 'changed on the object, not in git' };
   }

@@ -11,10 +11,10 @@ const OWN_MANAGERS: ReadonlySet<unknown> = new Set([FIELD_MANAGER, UPDATE_FIELD_
 /** The template is all that is asked for, and the whole would be half of an object's size. */
 const TEMPLATE_ONLY = { 'f:spec': { 'f:template': {} } };
 
-/** The entries of those who own something of `spec.template`, without their other fields; undefined when there are none. */
+/** The entries of those who own something of `spec.template`, without their other fields; undefined where git applied none of it. */
 export function templateEntries(managedFields: unknown): readonly object[] | undefined {
   const writers = writersOf(managedFields);
-  return writers.length === 0
+  return appliedOf(writers) === undefined
     ? undefined
     : writers.map(({ manager, operation, time }) => ({ manager, operation, time, fieldsV1: TEMPLATE_ONLY }));
 }
@@ -26,9 +26,7 @@ export function templateEntries(managedFields: unknown): readonly object[] | und
  */
 export function writerAfterGit(managedFields: unknown): string | undefined {
   const writers = writersOf(managedFields);
-  const applied = writers.find(
-    ({ manager, operation }) => manager === FIELD_MANAGER && operation === 'Apply',
-  );
+  const applied = appliedOf(writers);
   if (applied === undefined) return undefined;
   const [newest] = writers
     .filter((writer) => timeOf(writer) > timeOf(applied))
@@ -40,6 +38,10 @@ function writersOf(managedFields: unknown): readonly ManagedFields[] {
   return readManagedFields(managedFields).filter(
     (entry) => isOfObject(entry) && asRecord(asRecord(entry.fieldsV1)['f:spec'])['f:template'] !== undefined,
   );
+}
+
+function appliedOf(writers: readonly ManagedFields[]): ManagedFields | undefined {
+  return writers.find(({ manager, operation }) => manager === FIELD_MANAGER && operation === 'Apply');
 }
 
 /** Milliseconds since the epoch; NaN where the entry has none. */

@@ -3,7 +3,6 @@
  * own last write to it (`observeWrite`, `observeDelete`; see `object-store.ts` for why that is safe).
  */
 
-import { ANNOTATION } from '../planners/names.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
 import type { KubernetesClient } from './client.ts';
 import { orAborted } from './deadline.ts';
@@ -260,8 +259,7 @@ export class WatchCache extends IndexedLookups {
 /** Who set which field is the apiserver's business, and half of an object's size; but for who made a template that came from git. */
 function withoutManagedFields(object: KubernetesObject): KubernetesObject {
   const metadata: Record<string, unknown> = { ...object.metadata };
-  const isFromGit = object.metadata.annotations?.[ANNOTATION.commit] !== undefined;
-  const kept = isFromGit ? templateEntries(metadata['managedFields']) : undefined;
+  const kept = templateEntries(metadata['managedFields']);
   if (kept === undefined) delete metadata['managedFields'];
   else metadata['managedFields'] = kept;
   return { ...object, metadata: trusted<KubernetesObject['metadata']>(metadata) };

@@ -59,12 +59,21 @@ export function lostAnnotations(
   { metadata }: Deployment,
   before: ObjectMeta | undefined,
 ): Readonly<Record<string, string | null>> {
-  const strays = OF_REPLICA_SETS.filter((name) => metadata.annotations?.[name] !== undefined);
+  const strays = straysOf(metadata);
   if (strays.length === 0) return {};
   return {
     ...readKept(before?.annotations?.[ANNOTATION.ofWorkload]),
     ...Object.fromEntries(strays.map((name) => [name, null])),
   };
+}
+
+/** Whether `kubectl rollout undo` has replaced the annotations of a Deployment, and they are not back yet ({@link lostAnnotations}). */
+export function hasLostAnnotations(metadata: Pick<ObjectMeta, 'annotations'>): boolean {
+  return straysOf(metadata).length > 0;
+}
+
+function straysOf({ annotations }: Pick<ObjectMeta, 'annotations'>): readonly string[] {
+  return OF_REPLICA_SETS.filter((name) => annotations?.[name] !== undefined);
 }
 
 /** None if somebody spoilt it. */

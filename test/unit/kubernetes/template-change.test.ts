@@ -4,7 +4,12 @@ import { describe, expect, it } from '@jest/globals';
 
 import { readStatefulSet } from '../../../kubernetes/statefulset-adapter.ts';
 import type { RolloutCause } from '../../../kubernetes/template-change.ts';
-import { isTemplateFromGit, rolloutCause, templateChange } from '../../../kubernetes/template-change.ts';
+import {
+  causeOfObject,
+  isTemplateFromGit,
+  rolloutCause,
+  templateChange,
+} from '../../../kubernetes/template-change.ts';
 import { trusted } from '../../../kubernetes/values.ts';
 import { readPaused } from '../../../kubernetes/wish-annotations.ts';
 import type { WorkloadObject } from '../../../kubernetes/workload-edit.ts';
@@ -29,8 +34,8 @@ function objectOf(image: string, annotations: Readonly<Record<string, string>>):
 }
 
 /** Applied from git, then changed by `kubectl set image`, as the apiserver keeps it. */
-function setByKubectl(image: string): WorkloadObject {
-  const object = objectOf(image, GIT);
+function setByKubectl(image: string, annotations: Readonly<Record<string, string>> = GIT): WorkloadObject {
+  const object = objectOf(image, annotations);
   const fieldsV1 = { 'f:spec': { 'f:template': {} } };
   const managedFields = [
     { manager: 'fairlead', operation: 'Apply', time: '2026-01-01T00:00:00Z', fieldsV1 },
@@ -84,11 +89,14 @@ describe('the cause of a rollout', () => {
     expect(causeOf(image, annotations)).toEqual(cause);
   });
 
-  it('another hand than git, by the books of the apiserver', () => {
-    expect(rolloutCause(readStatefulSet(setByKubectl('web:3'), 'fairlead.dev/v1beta1'))).toEqual({
-      by: 'kubectl-set',
-      reason: 'changed on the object, not in git',
-    });
+  const stranger = { by: 'kubectl-set', reason: 'changed on the object, not in git' };
+
+  it.each<[string, Readonly<Record<string, string>>, RolloutCause]>([
+    ['beside the marks of git', GIT, stranger],
+    ['whose undo has put those of a ReplicaSet in their place', { 'fairlead.dev/attempts': '[]' }, stranger],
+    ['of what git has let go', {}, {}],
+  ])('another hand than git, by the books of the apiserver, %s', (_, annotations, cause) => {
+    expect(causeOfObject(setByKubectl('web:3', annotations))).toEqual(cause);
   });
 
   it('a verb without a reason is the reason; without git there is nothing to be over', () => {

@@ -52,6 +52,6 @@ describe('who wrote a template after git', () => {
         fieldsV1: { 'f:spec': { 'f:template': {} } },
       },
     ]);
-    expect(templateEntries([entry('kubectl', 'Update', 20, { 'f:metadata': {} })])).toBeUndefined();
+    expect(templateEntries([entry('kubectl', 'Update', 20)])).toBeUndefined();
   });
 });

@@ -88,6 +88,16 @@ describe('list and watch', () => {
     expect(changes[3]?.previous?.metadata.ownerReferences).toHaveLength(1);
   });
 
+  it('keeps who wrote a template that git applied, also while an undo of kubectl has taken the annotations of git', async () => {
+    const managedFields = [
+      { manager: 'fairlead', operation: 'Apply', fieldsV1: { 'f:spec': { 'f:template': {} } } },
+    ];
+    const metadata = { name: 'a', namespace: 'default', uid: 'u', resourceVersion: '1', managedFields };
+    ground.server.put('a', { fields: { metadata } });
+    await cache.start(stop.signal);
+    expect(cache.get('pods', 'default', 'a')?.metadata).toMatchObject({ managedFields });
+  });
+
   it('fills in apiVersion and kind of listed objects', async () => {
     ground.server.put('a');
     await cache.start(stop.signal);
