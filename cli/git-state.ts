@@ -9,6 +9,7 @@ import { DEFAULT_WAVE, STAGES, parseWave } from '../git/order.ts';
 import { ProblemError, shortSha } from '../git/problems.ts';
 import { ApiError, isForbidden } from '../kubernetes/api-error.ts';
 import { appliedEntry } from '../kubernetes/managed-fields.ts';
+import { withoutStop } from '../kubernetes/safe-text.ts';
 import type { WorkloadObject, WorkloadTarget } from '../kubernetes/workload-edit.ts';
 import { ANNOTATION, FIELD_MANAGER } from '../planners/names.ts';
 import type { CommitView } from '../workflows/sync-messages.ts';
@@ -234,8 +235,4 @@ function isAbout(problem: string, { kind, namespace, name }: NamedWorkload): boo
 /** `Code file:line@commit: Kind.group namespace/name: …` */
 function namesObject(problem: string): boolean {
   return /^[A-Z]\w+(?: \S+)?: [A-Z][\w.-]* \S+: /.test(problem);
-}
-
-function withoutStop(text: string): string {
-  return text.replace(/[.]$/, '');
 }

@@ -21,6 +21,7 @@ import { ownedAsApplied } from '../git/restored-owners.ts';
 import { getOrUndefined } from '../kubernetes/get-or-undefined.ts';
 import { ANNOTATION, FIELD_MANAGER } from '../planners/names.ts';
 import { appliedFields, ownsAll } from '../kubernetes/managed-fields.ts';
+import { withoutStop } from '../kubernetes/safe-text.ts';
 import type { JsonObject, KubernetesObject, PodTemplate } from '../planners/objects.ts';
 import type { ReplicationController } from '../planners/replication-controller.ts';
 import { normaliseTemplate } from '../planners/template-defaults.ts';
@@ -156,7 +157,7 @@ async function driftOf(
   const owners =
     beside !== undefined || conflicts.length === 0 || isTakenByForce(conflicts)
       ? undefined
-      : describeConflicts(conflicts).replace(/[.]$/, '');
+      : withoutStop(describeConflicts(conflicts));
   const isPutBack = heals === true && held === undefined && !isUndone(conflicts);
   const atOnce = heals === undefined ? '; a worker with `heal: true` puts it back at once' : '';
   const next = isPutBack

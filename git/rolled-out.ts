@@ -1,6 +1,7 @@
 /** How the rollout of one object of a commit is now, asked once; and how one that failed is told. */
 
 import { readUpdate } from '../kubernetes/rolling-update-objects.ts';
+import { withoutStop } from '../kubernetes/safe-text.ts';
 import { trusted } from '../kubernetes/values.ts';
 import { planRollingUpdate } from '../planners/rolling-update.ts';
 import { updateOf } from './apply-controller.ts';
@@ -36,7 +37,7 @@ export function rolloutProblem(
 ): Problem {
   const isRollout = object === undefined || isWorkload(object.manifest) || isController(object.manifest);
   const code: ProblemCode = state.rolledBack ? 'RolledBack' : isRollout ? 'RolloutFailed' : 'NotReady';
-  return problem(code, `${state.message}.`, {
+  return problem(code, `${withoutStop(state.message)}.`, {
     object: label,
     file: object?.manifest.file,
     line: object?.manifest.line,

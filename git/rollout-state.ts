@@ -1,6 +1,7 @@
 /** Whether a workload's rollout is over, from the object alone. Pure. */
 
 import { readPaused, readPinned } from '../kubernetes/wish-annotations.ts';
+import { withoutStop } from '../kubernetes/safe-text.ts';
 import { asRecord } from '../kubernetes/values.ts';
 import { ANNOTATION } from '../planners/names.ts';
 import type { Condition, JsonObject, KubernetesObject } from '../planners/objects.ts';
@@ -84,8 +85,12 @@ export function describeRolledBack({ by, reason }: Pin): string {
 function nativeState(live: LiveWorkload, conditions: ReadonlyMap<string, Condition>): RolloutState {
   const count = (field: string): number => Number(live.status?.[field] ?? 0);
   const progressing = conditions.get('Progressing');
-  if (progressing?.reason === 'ProgressDeadlineExceeded')
-    return failed(`ProgressDeadlineExceeded: ${progressing.message ?? ''}`);
+  const failure = conditions.get('ReplicaFailure');
+  const why = failure?.status === 'True' ? `: ${failure.message ?? failure.reason ?? 'no cause given'}` : '';
+  if (progressing?.reason === 'ProgressDeadlineExceeded') {
+    const message = withoutStop(progressing.message ?? 'no message');
+    return { ...failed(`ProgressDeadlineExceeded: ${message}${why}`), next: nativeNext(live) };
+  }
   switch (live.kind ?? '') {
     case 'DaemonSet': {
       const desired = count('desiredNumberScheduled');
@@ -109,7 +114,7 @@ function nativeState(live: LiveWorkload, conditions: ReadonlyMap<string, Conditi
     default: {
       const desired = Number(live.spec?.['replicas'] ?? 1);
       if (count('updatedReplicas') < desired)
-        return inProgress(`${count('updatedReplicas')} of ${desired} replicas updated`);
+        return inProgress(`${count('updatedReplicas')} of ${desired} replicas updated${why}`);
       if (count('replicas') > count('updatedReplicas'))
         return inProgress(`${count('replicas') - count('updatedReplicas')} old replicas still there`);
       if (count('availableReplicas') < count('updatedReplicas'))
@@ -117,6 +122,14 @@ function nativeState(live: LiveWorkload, conditions: ReadonlyMap<string, Conditi
       return { state: 'Done' };
     }
   }
+}
+
+/** Deployments alone have a deadline among the native kinds; our verbs do nothing about one that we do not keep. */
+function nativeNext({ metadata: { name, namespace = 'default' } }: LiveWorkload): string {
+  return (
+    `\`fairlead explain deployment.apps/${name} -n ${namespace}\` says what its pods wait for: mended in the cluster, it goes on by ` +
+    `itself; else correct the manifest and commit. \`kubectl rollout undo deployment.apps/${name} -n ${namespace}\` goes back until then.`
+  );
 }
 
 function held(wish: { readonly by?: string; readonly reason?: string }): RolloutState {

@@ -41,3 +41,8 @@ export function escapeUnsafe(text: string): string {
 export function stripDirectionMarks(text: string): string {
   return text.replaceAll(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/g, '');
 }
+
+/** A sentence of somebody else as a part of ours. */
+export function withoutStop(text: string): string {
+  return text.replace(/[.]$/, '');
+}

@@ -16,6 +16,7 @@ import {
 } from '../../git/inventory-content.ts';
 import { STAGES, compareObjects, stageOf } from '../../git/order.ts';
 import { SourceText } from '../../git/source-text.ts';
+import { rolloutProblem } from '../../git/rolled-out.ts';
 import { rolloutState } from '../../git/rollout-state.ts';
 import type { LiveWorkload } from '../../git/rollout-state.ts';
 import type { KubernetesObject, ObjectMeta } from '../../planners/objects.ts';
@@ -489,6 +490,7 @@ describe('the state of a rollout', () => {
     status: status as NonNullable<LiveWorkload['status']>,
   });
   const ready = (status: 'True' | 'False', message = '') => [{ type: 'Ready', status, message }];
+  const refused = { type: 'ReplicaFailure', status: 'True', message: 'exceeded quota: few' };
 
   it.each([
     ['deleted', undefined, { state: 'Failed' }],
@@ -559,6 +561,39 @@ describe('the state of a rollout', () => {
       { state: 'InProgress', message: '1 old replicas still there' },
     ],
     [
+      'a native Deployment whose pods a quota refuses',
+      workload(
+        { observedGeneration: 3, conditions: [refused] },
+        { kind: 'Deployment', spec: { replicas: 2 } },
+      ),
+      { state: 'InProgress', message: '0 of 2 replicas updated: exceeded quota: few' },
+    ],
+    [
+      'a native Deployment whose deadline has passed, with what helps where nobody of ours keeps it',
+      workload(
+        {
+          observedGeneration: 3,
+          conditions: [
+            {
+              type: 'Progressing',
+              status: 'False',
+              reason: 'ProgressDeadlineExceeded',
+              message: 'Timed out.',
+            },
+            refused,
+          ],
+        },
+        { kind: 'Deployment' },
+      ),
+      {
+        state: 'Failed',
+        message: 'ProgressDeadlineExceeded: Timed out: exceeded quota: few',
+        next: expect.stringMatching(
+          /^(?!.*fairlead rollout).*`kubectl rollout undo deployment\.apps\/web -n default`/,
+        ),
+      },
+    ],
+    [
       'a native DaemonSet',
       workload(
         { observedGeneration: 3, desiredNumberScheduled: 2, updatedNumberScheduled: 2, numberAvailable: 2 },
@@ -568,6 +603,11 @@ describe('the state of a rollout', () => {
     ],
   ])('of a workload that is %s', (_what, object, expected) => {
     expect(rolloutState(object, 'h')).toMatchObject(expected);
+  });
+
+  it.each(['late', 'late.'])('is told with one full stop: %s', (message) => {
+    const state = { state: 'Failed', message, rolledBack: false } as const;
+    expect(rolloutProblem('Deployment.apps default/web', state, undefined).message).toBe('late.');
   });
 });
 
