@@ -164,8 +164,11 @@ export function describeReason({ message, until }: Reason, now: number): string 
   return until === undefined || until <= now ? message : `${message} (${formatAge(until - now + 999)} left)`;
 }
 
-function finished({ workload, plan, lease, leaseName, gitTrouble }: Evidence): Verdict {
+function finished(evidence: Evidence): Verdict {
+  const { workload, plan, lease, leaseName, gitTrouble } = evidence;
   const { desired } = plan.progress;
+  const left = plan.waiting.find(({ code }) => code === 'LeftoverHeld' || code === 'TerminationHeld');
+  const next = left && nextStep(left, evidence);
   const held =
     workload.paused === undefined
       ? ''
@@ -183,6 +186,7 @@ function finished({ workload, plan, lease, leaseName, gitTrouble }: Evidence): V
   return {
     verdict: 'Done',
     sentence: `nothing is to be done: ${what}${pinned}${held}${alone}${gitTrouble === undefined ? '' : `; but ${gitTrouble.text}`}`,
+    ...(next !== undefined && { next }),
     ...(gitTrouble !== undefined && { next: gitTrouble.next }),
     ...(lease.state === 'free' && { next: howToLead(lease) }),
   };
@@ -360,6 +364,7 @@ function nextStep({ code, message, pods = [] }: Reason, evidence: Evidence): str
   // Of a StatefulSet the name stands for the data: only one pod may write them.
   const danger = kind === 'StatefulSet' ? ' (else two pods of one name may write to one volume)' : '';
   const back = commitOr(howToGoBack(evidence));
+  const held = `who has set it takes it off; if nobody does any more: ${takeOffFinalizers(`pod ${pod} -n ${namespace}`)}`;
   const steps: Partial<Record<Reason['code'], string>> = {
     ...(BROKEN.test(message) && { PodNotReady: back, InPlaceRestarting: back }),
     DrainTimedOut: `loosen what keeps its pods (kubectl get pdb -A; \`kubectl get events -n ${namespace}\` names them), give it more time (timeoutSeconds), or ${UNDRAINED}`,
@@ -368,7 +373,8 @@ function nextStep({ code, message, pods = [] }: Reason, evidence: Evidence): str
       'kubectl get nodes   # delete the Node of one that does not come back: its pods are then made elsewhere',
     NodesAwaited:
       'kubectl get nodes   # mend one of them; or let the update reach other nodes: lower partition, or change its nodeSelector',
-    TerminationHeld: `who has set it takes it off; if nobody does any more: ${takeOffFinalizers(`pod ${pod} -n ${namespace}`)}`,
+    TerminationHeld: held,
+    LeftoverHeld: held,
     NameLeaving: `wait until it is gone; a finalizer that nobody takes off any more: ${takeOffFinalizers(`pod ${pod} -n ${namespace}`)}`,
     TerminationOverdue: `kubectl get node ${node}   # the pod goes when it is back, or when a Node that does not come back is deleted; where its containers surely run no more${danger}: kubectl delete pod ${pod} -n ${namespace} --force --grace-period=0`,
     ResizePending: `kubectl describe pod ${pod} -n ${namespace}   # has its node room for it?`,

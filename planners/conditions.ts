@@ -319,12 +319,21 @@ const CONSEQUENCES: ReadonlySet<ReasonCode> = new Set([
   'Partition',
   'OnDelete',
   'ClaimConflict',
+  'LeftoverHeld',
   'RevisionAltered',
   'Pinned',
 ]);
 
-/** A pin holds git up, another's claim the retention policy, and pods come as their ReplicaSet has them: not why anything waits. */
-export const HOLDS_NO_POD: ReadonlySet<ReasonCode> = new Set(['ClaimConflict', 'RevisionAltered', 'Pinned']);
+/**
+ * A pin holds git up, another's claim the retention policy, pods come as their ReplicaSet has them, and what has ended has a successor:
+ * not why anything waits.
+ */
+export const HOLDS_NO_POD: ReadonlySet<ReasonCode> = new Set([
+  'ClaimConflict',
+  'LeftoverHeld',
+  'RevisionAltered',
+  'Pinned',
+]);
 
 /** The strategy leaves pods at an older revision, as asked. */
 export const KEEPS_OLD: ReadonlySet<ReasonCode> = new Set(['Partition', 'NodeSelector', 'OnDelete']);

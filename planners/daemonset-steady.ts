@@ -133,7 +133,7 @@ export function createAction(
   purpose: Purpose,
 ): Action {
   const { workload } = view;
-  const beside = [...pods.map(({ pod }) => pod.metadata.uid), ...ghosts];
+  const beside = [...pods, ...ghosts].map(({ pod }) => pod.metadata.uid);
   const name = freeName(view, node, revision, beside);
   return {
     verb: 'create',

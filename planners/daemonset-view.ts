@@ -33,8 +33,8 @@ export interface Place extends Eligibility {
   readonly node: Node;
   /** Oldest first: scheduled ones, then by creation, then by name (D7). */
   readonly pods: readonly DaemonMember[];
-  /** uids of pods that are finished and terminating: they count no more, but keep their names (D6). */
-  readonly ghosts: readonly string[];
+  /** Pods that are finished and terminating: they count no more, but keep their names (D6). */
+  readonly ghosts: readonly DaemonMember[];
   /** The strategy may bring it to the update revision; the others keep what they have. */
   readonly isTarget: boolean;
   /** Partition or nodeSelector: why it is no target. */
@@ -196,7 +196,7 @@ function placesOf(
       name,
       node,
       pods: there.filter((member) => !isGhost(member)).sort(byAge),
-      ghosts: there.filter(isGhost).map(({ pod }) => pod.metadata.uid),
+      ghosts: there.filter(isGhost),
       ...eligibility,
       isWanted: eligibility.shouldRun,
       isTarget: true,

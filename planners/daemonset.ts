@@ -18,7 +18,7 @@ import type { DaemonSetView } from './daemonset-view.ts';
 import type { ControllerRevision } from './objects.ts';
 import type { Plan } from './plan.ts';
 import { PlanBuilder } from './plan-builder.ts';
-import { explainPod } from './pod-reasons.ts';
+import { explainLeftover, explainPod } from './pod-reasons.ts';
 import { planInPlaceSteps } from './pod-updates.ts';
 import { trimHistory } from './revision-history.ts';
 import { isEmptySelector } from './selector.ts';
@@ -70,12 +70,13 @@ export function planDaemonSet(snapshot: Snapshot<DaemonSet>, now: number): Plan<
   };
 }
 
-/** Why each pod that is not available is not, and when time alone will change that; which nodes nobody waits for, or all. */
+/** Why each pod that is not available is not, and when time alone will change that; which nodes nobody waits for, or all; and what is left. */
 function explainPods(view: DaemonSetView, plan: PlanBuilder): void {
   const isAwaited = isAwaitingIgnored(view);
   for (const place of view.places) {
     if (place.ignored && isUnavailable({ ...place, ignored: false }))
       plan.wait(isAwaited && place.isTarget ? 'NodesAwaited' : 'NodesIgnored', { pod: place.name });
+    for (const { pod } of place.ghosts) explainLeftover(view, plan, pod);
   }
   for (const member of membersOfView(view)) {
     if (member.availableAt !== undefined) plan.requeue(member.availableAt);

@@ -104,6 +104,7 @@ export type ReasonCode =
   | 'PodNotReady'
   | 'PodTerminating'
   | 'TerminationHeld'
+  | 'LeftoverHeld'
   | 'TerminationOverdue'
   | 'MinReadySeconds'
   | 'Partition'

@@ -2,7 +2,7 @@
 
 import { conditionOf, isRunningAndReady } from './availability.ts';
 import type { Member } from './member.ts';
-import type { KubernetesObject, Pod } from './objects.ts';
+import type { KubernetesObject, ObjectMeta, Pod } from './objects.ts';
 import type { PlanBuilder } from './plan-builder.ts';
 import type { UpdateView } from './pod-updates.ts';
 
@@ -41,9 +41,9 @@ export function explainTermination(
   plan: PlanBuilder,
   { metadata, spec }: Pod,
 ): void {
-  const { name, deletionTimestamp = '', finalizers = [] } = metadata;
+  const { name, finalizers = [] } = metadata;
   const { nodeName } = spec;
-  const overdueAt = Date.parse(deletionTimestamp) + TERMINATION_PATIENCE_MS;
+  const overdueAt = overdueTime(metadata);
   if (overdueAt <= now && finalizers.length > 0) {
     plan.wait('TerminationHeld', { pod: name, detail: describeFinalizers(finalizers) });
   } else if (overdueAt <= now && nodeName !== undefined && !downNodes.has(nodeName)) {
@@ -53,6 +53,22 @@ export function explainTermination(
     plan.wait('PodTerminating', { pod: name });
     plan.requeue(overdueAt);
   }
+}
+
+/** Gives the reason of a pod that has ended and is still there, held by a finalizer after the same time: nothing waits for it. */
+export function explainLeftover(
+  { now }: Pick<UpdateView<Member>, 'now'>,
+  plan: PlanBuilder,
+  { metadata }: Pod,
+): void {
+  const { name, finalizers = [] } = metadata;
+  if (finalizers.length > 0 && overdueTime(metadata) <= now)
+    plan.wait('LeftoverHeld', { pod: name, detail: describeFinalizers(finalizers) });
+}
+
+/** Milliseconds since the epoch. */
+function overdueTime({ deletionTimestamp = '' }: ObjectMeta): number {
+  return Date.parse(deletionTimestamp) + TERMINATION_PATIENCE_MS;
 }
 
 /** `is being deleted, held by its finalizer x.y/z`, of an object that has a deletion timestamp. */

@@ -47,6 +47,7 @@ const ORDER: readonly ReasonCode[] = [
   'Partition',
   'NodeSelector',
   'ClaimConflict',
+  'LeftoverHeld',
   'RevisionAltered',
   'Pinned',
 ];
@@ -104,6 +105,7 @@ export function sentence(
     case 'PodTerminating':
       return `${who} ${be} terminating${what}`;
     case 'TerminationHeld':
+    case 'LeftoverHeld':
       return `${who} ${be} terminating, held by ${total === 1 ? 'its' : 'their'} ${detail ?? 'finalizer'}`;
     case 'TerminationOverdue':
       return `${who} ${be} terminating, and ${total === 1 ? 'its grace period is' : 'their grace periods are'} over${what}`;

@@ -72,6 +72,21 @@ describe('a pod on each node (D6–D10)', () => {
     expect(create?.name).not.toBe(ghost.metadata.name);
   });
 
+  it.each([
+    ['and held by a finalizer, is told of, and holds nothing up', ['ev.io/y'], 60_000, ['LeftoverHeld']],
+    ['has the time of its grace period and a little more', ['ev.io/y'], 0, []],
+    ['is the business of its node where nothing holds it', [], 60_000, []],
+  ])('D6: one that is finished and terminating, %s', (_, finalizers, agoMs, codes) => {
+    const ghost = on('a', { phase: 'Succeeded', terminating: true, beside: 'before' });
+    const deletionTimestamp = new Date(NOW - agoMs).toISOString();
+    const left = { ...ghost, metadata: { ...ghost.metadata, finalizers, deletionTimestamp } };
+    const { waiting, finished, settled } = planOf([left, on('a')], [nodeOf('a')]);
+    expect(waiting.map(({ code }) => code)).toEqual(codes);
+    expect([finished, settled]).toEqual([true, true]);
+    const said = `${left.metadata.name} is terminating, held by its finalizer ev.io/y`;
+    expect(waiting.map(({ message }) => message)).toEqual(codes.map(() => said));
+  });
+
   it('C4, D6: a pod that was released keeps its name, and its place is taken by one of another name', () => {
     const rollout = daemonRolloutOf();
     const { update, revisions } = rollout;

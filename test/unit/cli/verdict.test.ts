@@ -37,11 +37,22 @@ interface Case {
   readonly before?: object;
   /** The revisions have no owner. */
   readonly isFreed?: boolean;
+  /** Beside what the plan waits for. */
+  readonly waiting?: Evidence['plan']['waiting'];
   readonly evidence?: Partial<Pick<Evidence, 'lease' | 'silent' | 'run' | 'gitTrouble'>>;
 }
 
 function verdict(given: Case): string {
-  const { object, pods = (all) => all, updated = 3, marked = [], before, isFreed, evidence } = given;
+  const {
+    object,
+    pods = (all) => all,
+    updated = 3,
+    marked = [],
+    before,
+    isFreed,
+    waiting = [],
+    evidence,
+  } = given;
   const made = rollout({ updated, ...(object && { object }) });
   const [old, present] = made.revisions;
   const all = [before === undefined ? old : withContainer(old, before), present];
@@ -59,6 +70,7 @@ function verdict(given: Case): string {
   );
   const result = judge({
     ...planned,
+    plan: { ...planned.plan, waiting: [...planned.plan.waiting, ...waiting] },
     lease: HELD,
     leaseName: 'fairlead-system/fairlead-default',
     run: NONE,
@@ -152,6 +164,13 @@ describe('explain', () => {
     const text = 'commit 56124dbb of shop was refused: UnknownField web.yaml:10@56124dbb: unknown field';
     expect(verdict({ evidence: { gitTrouble: { text, next: 'correct the manifest' } } })).toMatch(
       /^Done: nothing is to be done: .*; but commit 56124dbb of shop was refused: .*unknown field → correct the manifest/,
+    );
+  });
+
+  it('done, and a pod that has ended is still there', () => {
+    const message = 'agent-x is terminating, held by its finalizer ev.io/y';
+    expect(verdict({ waiting: [{ code: 'LeftoverHeld', message, pods: ['agent-x'] }] })).toMatch(
+      /^Done: .* → who has set it takes it off; if nobody does any more: kubectl patch pod agent-x -n /,
     );
   });
 
