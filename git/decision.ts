@@ -163,23 +163,29 @@ function describeWish({ by, reason }: Wish): string {
 export interface FieldConflict {
   readonly field: string;
   readonly manager: string;
+  /** By server-side apply, which is a claim. */
+  readonly isApplied?: boolean;
 }
 
-/** Causes of a server-side apply conflict: `conflict with "kubectl-edit" using apps/v1`, for several managers `conflicts with "a", "b"`. */
+/**
+ * Causes of a server-side apply conflict: `conflict with "kubectl-edit" using apps/v1`, for several managers `conflicts with "a", "b"`. Of
+ * who applies, the version is not told.
+ */
 export function readConflicts(
   causes: readonly { readonly field?: string; readonly message?: string }[],
 ): readonly FieldConflict[] {
-  return causes.map((cause) => ({
-    field: cause.field ?? '?',
-    manager: /"([^"]+)"/.exec(cause.message ?? '')?.[1] ?? 'unknown',
+  return causes.map(({ field = '?', message = '' }) => ({
+    field,
+    manager: /"([^"]+)"/.exec(message)?.[1] ?? 'unknown',
+    ...(!/" using /.test(message) && { isApplied: true }),
   }));
 }
 
 /**
- * Managers whose writes to a template, and to the annotations that go with it, are an operator's way back, not another owner:
- * `kubectl rollout undo` and our own verbs.
+ * Managers whose writes to a template, and to the annotations that go with it, are an operator's way back, not another owner, if they are
+ * not by server-side apply: `kubectl rollout` and our own verbs. Its `undo` names no manager of its own, as hardly another command of kubectl does.
  */
-export const UNDO_MANAGERS: ReadonlySet<string> = new Set(['kubectl-rollout', 'fairlead']);
+export const UNDO_MANAGERS: ReadonlySet<string> = new Set(['kubectl', 'kubectl-rollout', 'fairlead']);
 
 /**
  * What sync itself writes on every object, and no manifest has. Whoever made the object anew out of what it was (a backup) owns it
@@ -214,9 +220,10 @@ function isOwn({ field }: FieldConflict): boolean {
   return OWN_FIELDS.has(field);
 }
 
-function isTakenBack({ field, manager }: FieldConflict): boolean {
+function isTakenBack({ field, manager, isApplied = false }: FieldConflict): boolean {
   // A rolling update has made the whole object, out of what git said then.
   if (manager === UPDATE_FIELD_MANAGER) return true;
+  if (isApplied) return false;
   return UNDO_MANAGERS.has(manager) && /^\.(?:spec\.template|metadata\.annotations)(?:\.|\[|$)/.test(field);
 }
 

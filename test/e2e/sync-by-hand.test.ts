@@ -355,7 +355,8 @@ describe('an operator who went back', () => {
       set,
       'merge',
       { spec: { template: { spec: { containers: [{ name: 'main', image: 'example.com/web:1' }] } } } },
-      { fieldManager: 'kubectl-rollout' },
+      // What it calls itself.
+      { fieldManager: 'kubectl' },
     );
     await setStatus(set, true);
     expect(await sync().apply(name, await git.commit({ 'a.yaml': configMap('1') }))).toMatchObject({

@@ -414,6 +414,9 @@ describe('what to do with an object', () => {
       isTakenByForce(causes(['.spec.template.spec.containers[name="a"].image', 'kubectl-rollout'])),
     ).toBe(true);
     expect(isTakenByForce(causes(['.spec.template', 'fairlead']))).toBe(true);
+    expect(isTakenByForce(causes(['.spec.template.spec', 'kubectl']))).toBe(true);
+    const claim = { field: '.spec.template.spec', message: 'conflict with "kubectl"' };
+    expect(isTakenByForce(readConflicts([claim]))).toBe(false);
     expect(isTakenByForce(causes(['.spec.replicas', 'kubectl-rollout']))).toBe(false);
     expect(
       isTakenByForce(
