@@ -27,7 +27,13 @@ import type { Session } from './session.ts';
 import type { OpenTemporal, SignalOutcome } from './temporal.ts';
 import type { RunTrouble } from './stuck-runs.ts';
 import { rolloutTrouble } from './stuck-runs.ts';
-import { TemporalUnreachable, openTemporal, unreachableBy, withTemporal } from './temporal.ts';
+import {
+  START_TIMEOUT_MS,
+  TemporalUnreachable,
+  openTemporal,
+  unreachableBy,
+  withTemporal,
+} from './temporal.ts';
 import { OBJECT_NAME } from './workload-argument.ts';
 
 /** @throws CliError (usage) */
@@ -167,7 +173,7 @@ export async function ensureRun(
         ...(who.by !== undefined && { by: who.by }),
         ...(who.reason !== undefined && { reason: who.reason }),
       });
-    });
+    }, START_TIMEOUT_MS);
   } catch (error) {
     throw new CliError(
       `it is written in the cluster, but no run could be started: ${new TemporalUnreachable(temporal.address, error).message}\n` +

@@ -38,6 +38,8 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 const CONNECT_TIMEOUT = '2 seconds';
 const CALL_TIMEOUT_MS = 3_000;
+/** For what has no second try: a run of something that is written already. A server that is busy answers late. */
+export const START_TIMEOUT_MS = 15_000;
 
 export interface Temporal {
   readonly client: Client;
@@ -75,8 +77,8 @@ export async function unreachableBy(
 
 /** A connection to Temporal for longer than one call. */
 export interface OpenTemporal extends Temporal {
-  /** Runs one call; none takes longer than three seconds. */
-  readonly call: <T>(work: () => Promise<T>) => Promise<T>;
+  /** Runs one call; none takes longer than `limitMs`, in milliseconds. @default three seconds */
+  readonly call: <T>(work: () => Promise<T>, limitMs?: number) => Promise<T>;
   /**
    * Runs calls of any length with a client that tries none again by itself; they are given up when the signal is aborted, and would else
    * hold up {@link close}.
@@ -112,7 +114,8 @@ export async function openTemporal(environment: Environment): Promise<OpenTempor
       client,
       address,
       namespace: client.options.namespace,
-      call: async (work) => await connection.withDeadline(Date.now() + CALL_TIMEOUT_MS, work),
+      call: async (work, limitMs = CALL_TIMEOUT_MS) =>
+        await connection.withDeadline(Date.now() + limitMs, work),
       until: async (signal, work) =>
         await patient.withAbortSignal(signal, async () => await work(patientClient)),
       close: async () => {

@@ -43,15 +43,15 @@ export function assertWished(
   operations: readonly { readonly op: string; readonly path: string; readonly value?: unknown }[],
   answered: Pick<KubernetesObject, 'metadata'> & { readonly spec?: object },
 ): void {
-  for (const { op, path: pointer, value } of operations) {
+  for (const { op, path: pointer, value } of operations.filter((operation) => operation.op !== 'test')) {
+    const wanted = op === 'remove' ? undefined : value;
     const annotation = ANNOTATION_POINTER.exec(pointer)?.[1]?.replaceAll('~1', '/').replaceAll('~0', '~');
-    const stands =
-      annotation === undefined
-        ? asRecord(answered.spec)['paused']
-        : answered.metadata.annotations?.[annotation];
-    const isOfWish = annotation !== undefined || pointer === '/spec/paused';
-    if (op === 'test' || !isOfWish || stands === (op === 'remove' ? undefined : value)) continue;
-    throw new TakenBackError(path, annotation === undefined ? 'spec.paused' : `the annotation ${annotation}`);
+    if (annotation !== undefined && answered.metadata.annotations?.[annotation] !== wanted)
+      throw new TakenBackError(path, `the annotation ${annotation}`);
+    // What is false is left out of an answer.
+    const isPaused = asRecord(answered.spec)['paused'] === true;
+    if (pointer === '/spec/paused' && isPaused !== (wanted === true))
+      throw new TakenBackError(path, 'spec.paused');
   }
 }
 
