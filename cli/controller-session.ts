@@ -28,6 +28,7 @@ import type { OpenTemporal, SignalOutcome } from './temporal.ts';
 import type { RunTrouble } from './stuck-runs.ts';
 import { rolloutTrouble } from './stuck-runs.ts';
 import {
+  PATIENT_CONNECT_TIMEOUT,
   START_TIMEOUT_MS,
   TemporalUnreachable,
   openTemporal,
@@ -136,7 +137,7 @@ async function ask(
 /** Temporal, for what is nothing without it: asked before anything is written. @throws CliError (Temporal unreachable) */
 export async function connect({ io }: Session): Promise<OpenTemporal> {
   try {
-    return await openTemporal(io.environment);
+    return await openTemporal(io.environment, PATIENT_CONNECT_TIMEOUT);
   } catch (error) {
     if (!(error instanceof TemporalUnreachable)) throw error;
     throw new CliError(

@@ -36,7 +36,11 @@ export type SignalOutcome =
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-const CONNECT_TIMEOUT = '2 seconds';
+type Duration = `${number} seconds`;
+
+const CONNECT_TIMEOUT: Duration = '2 seconds';
+/** For verbs that are nothing without Temporal. */
+export const PATIENT_CONNECT_TIMEOUT: Duration = '5 seconds';
 const CALL_TIMEOUT_MS = 3_000;
 /** For what has no second try: a run of something that is written already. A server that is busy answers late. */
 export const START_TIMEOUT_MS = 15_000;
@@ -91,7 +95,10 @@ export interface OpenTemporal extends Temporal {
  * Connects as Temporal's own environment configuration says; to be closed.
  * @throws TemporalUnreachable
  */
-export async function openTemporal(environment: Environment): Promise<OpenTemporal> {
+export async function openTemporal(
+  environment: Environment,
+  connectTimeout: Duration = CONNECT_TIMEOUT,
+): Promise<OpenTemporal> {
   const [{ Client, Connection }, { loadClientConnectConfig }] = await Promise.all([
     import('@temporalio/client'),
     import('@temporalio/envconfig'),
@@ -103,7 +110,7 @@ export async function openTemporal(environment: Environment): Promise<OpenTempor
   try {
     const config = loadClientConnectConfig({ overrideEnvVars: Object.fromEntries(variables) });
     address = config.connectionOptions.address ?? address;
-    const options = { ...config.connectionOptions, connectTimeout: CONNECT_TIMEOUT } as const;
+    const options = { ...config.connectionOptions, connectTimeout } as const;
     const connection = await Connection.connect(options);
     const namespace = config.namespace ?? 'default';
     const client = new Client({ connection, namespace });
