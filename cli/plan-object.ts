@@ -7,7 +7,7 @@ import { bodyToApply, isAheadOfItsPods } from '../git/apply-controller.ts';
 import type { Foreign } from '../git/collisions.ts';
 import { collisions } from '../git/collisions.ts';
 import type { CommitContext } from '../git/commit.ts';
-import { allDropped, droppedFields, isOfDropped, valueIn } from '../git/dropped-fields.ts';
+import { allDropped, isOfDropped, valueIn } from '../git/dropped-fields.ts';
 import { findConflicts } from '../git/conflicts.ts';
 import { findCounterpart } from '../git/counterpart.ts';
 import { decide, describeConflicts, isTakenByForce, isUndone } from '../git/decision.ts';
@@ -17,7 +17,7 @@ import type { PreparedObject } from '../git/prepare.ts';
 import { applyBody, isController, isWorkload, namedFields, problemOf } from '../git/prepare.ts';
 import type { Problem } from '../git/problems.ts';
 import { toProblems } from '../git/refusals.ts';
-import { ownedAsApplied } from '../git/restored-owners.ts';
+import { ownedAndDropped } from '../git/restored-owners.ts';
 import { getOrUndefined } from '../kubernetes/get-or-undefined.ts';
 import { ANNOTATION, FIELD_MANAGER } from '../planners/names.ts';
 import { appliedFields, ownsAll } from '../kubernetes/managed-fields.ts';
@@ -204,12 +204,11 @@ async function dryRun(
   } catch (error) {
     const foreign = collisions(error, body, live);
     if (foreign.length > 0) return takenOut(object, foreign);
-    const { live: owned, changed } = await ownedAsApplied(context, object, live);
-    const dropped = allDropped(droppedFields(owned, body, changed));
-    if (isOfDropped(error, dropped))
+    const inTheWay = allDropped((await ownedAndDropped(context, object, live, body)).dropped);
+    if (isOfDropped(error, inTheWay))
       return takenOut(
         object,
-        dropped.map((one) => ({ ...one, value: valueIn(live, one) })),
+        inTheWay.map((one) => ({ ...one, value: valueIn(live, one) })),
       );
     const found = toProblems(error, object);
     if (found === undefined || isUnconverted(error)) throw error;

@@ -20,14 +20,14 @@ import { counterpartPath, isController } from './prepare.ts';
 import type { ProblemCode } from './problems.ts';
 import { rejectedMeanwhile } from './rejected-meanwhile.ts';
 import { describeRolledBack } from './rollout-state.ts';
-import { describeTaken, droppedFields, isOfDropped } from './dropped-fields.ts';
+import { describeTaken, isOfDropped } from './dropped-fields.ts';
 import { BeingDeletedError, NotYetError, fieldConflicts } from './refusals.ts';
 import { getOrUndefined } from '../kubernetes/get-or-undefined.ts';
 import type { Wishes } from './take-over.ts';
 import { createWithWishes } from './take-over.ts';
 import { takeOverFields } from './take-over-fields.ts';
 import { takenBack } from './taken-back.ts';
-import { ownedAsApplied } from './restored-owners.ts';
+import { ownedAndDropped } from './restored-owners.ts';
 
 export type Applied =
   /** `takenBack`: what somebody had changed in the cluster, and git has now again. */
@@ -138,8 +138,8 @@ async function write(
   const bound = uid === undefined ? body : { ...body, metadata: { ...asRecord(body['metadata']), uid } };
   // Without the signal: whoever is cancelled ends the write in flight, or it could come after those of the next commit.
   const options = { fieldValidation: 'Strict' } as const;
-  const { live: owned, changed } = await ownedAsApplied(context, object, live);
-  const { taken, kept } = droppedFields(owned, body, changed);
+  const { owned, dropped } = await ownedAndDropped(context, object, live, body);
+  const { taken, kept } = dropped;
   const present =
     owned !== undefined && taken.length > 0 ? await takeOverFields(client, object, owned, taken) : owned;
   let isForced = force;

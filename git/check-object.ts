@@ -11,7 +11,7 @@ import type { CommitContent, CommitContext } from './commit.ts';
 import { findCounterpart, hiddenCounterpart } from './counterpart.ts';
 import { decide, isTakenByForce } from './decision.ts';
 import type { DroppedFields } from './dropped-fields.ts';
-import { allDropped, droppedFields, isOfDropped, testsOf, withoutTaken } from './dropped-fields.ts';
+import { allDropped, isOfDropped, testsOf, withoutTaken } from './dropped-fields.ts';
 import { everyRefusal } from './every-refusal.ts';
 import { findFieldLine } from './field-line.ts';
 import { decisionInput } from './former-owner.ts';
@@ -26,7 +26,7 @@ import { problem } from './problems.ts';
 import type { RefusalSetting } from './refusals.ts';
 import { fieldConflicts, retryable, toProblem, toProblems } from './refusals.ts';
 import { withSignal } from './resources.ts';
-import { ownedAsApplied } from './restored-owners.ts';
+import { ownedAndDropped } from './restored-owners.ts';
 import type { SourceText } from './source-text.ts';
 import { takenBack } from './taken-back.ts';
 
@@ -155,10 +155,9 @@ export class ObjectCheck {
     const { client, signal } = this.#context;
     const body = bodyToApply(this.#context, object, live);
     const options = { dryRun: true, force, fieldValidation: 'Strict', ...withSignal(signal) } as const;
-    const { live: owned, changed } = await ownedAsApplied(this.#context, object, live);
+    const { owned, dropped } = await ownedAndDropped(this.#context, object, live, body);
     try {
       const result = await client.patch(object.path, 'apply', body, options);
-      const dropped = droppedFields(owned, body, changed);
       this.#noteKept(object, dropped);
       this.#onTried?.(object, live, withoutTaken(dropped, result));
     } catch (error) {
@@ -179,13 +178,13 @@ export class ObjectCheck {
         return;
       }
       // Those are taken out by the write (apply.ts), and what a dry run leaves of a list by halves is nothing that can be.
-      const dropped = allDropped(droppedFields(owned, body, changed));
-      if (collisions(error, body, owned).length > 0 || isOfDropped(error, dropped)) return;
+      const inTheWay = allDropped(dropped);
+      if (collisions(error, body, owned).length > 0 || isOfDropped(error, inTheWay)) return;
       const refusals = await everyRefusal(error, body, async (rest) => {
         await client.patch(object.path, 'apply', rest, options);
       });
       for (const refusal of refusals) {
-        if (isOfDropped(refusal, dropped)) continue;
+        if (isOfDropped(refusal, inTheWay)) continue;
         const found = toProblem(refusal, object, { ...this.#setting(object), live, owned });
         if (!(refusal instanceof ApiError) || found === undefined) throw refusal;
         const foreign = found.code === 'Invalid' ? suspects(refusal, body, live) : [];

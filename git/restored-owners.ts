@@ -9,7 +9,8 @@ import { ANNOTATION, FIELD_MANAGER } from '../planners/names.ts';
 import type { JsonObject, KubernetesObject } from '../planners/objects.ts';
 import { bodyToApply } from './apply-controller.ts';
 import type { CommitContext } from './commit.ts';
-import { handFields, hasHandFields } from './dropped-fields.ts';
+import type { DroppedFields } from './dropped-fields.ts';
+import { droppedFields, handFields, hasHandFields } from './dropped-fields.ts';
 import { listing } from './former-owner.ts';
 import { entryKey } from './inventory-content.ts';
 import type { PreparedObject } from './prepare.ts';
@@ -24,6 +25,17 @@ export interface Owned {
   readonly live: KubernetesObject | undefined;
   /** Fields that git has applied, and to which people have given another value since: theirs. */
   readonly changed?: JsonObject;
+}
+
+/** The same, and what of the object git drops with the body that is about to be applied. @throws as {@link ownedAsApplied} */
+export async function ownedAndDropped(
+  context: CommitContext,
+  object: PreparedObject,
+  live: KubernetesObject | undefined,
+  body: JsonObject,
+): Promise<{ readonly owned: KubernetesObject | undefined; readonly dropped: DroppedFields }> {
+  const { live: owned, changed } = await ownedAsApplied(context, object, live);
+  return { owned, dropped: droppedFields(owned, body, changed) };
 }
 
 /**
