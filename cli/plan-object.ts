@@ -7,7 +7,7 @@ import { bodyToApply, isAheadOfItsPods } from '../git/apply-controller.ts';
 import type { Foreign } from '../git/collisions.ts';
 import { collisions } from '../git/collisions.ts';
 import type { CommitContext } from '../git/commit.ts';
-import { allDropped, isOfDropped, valueIn } from '../git/dropped-fields.ts';
+import { allDropped, inTheWay, valueIn } from '../git/dropped-fields.ts';
 import { findConflicts } from '../git/conflicts.ts';
 import { findCounterpart } from '../git/counterpart.ts';
 import { decide, describeConflicts, isTakenByForce, isUndone } from '../git/decision.ts';
@@ -204,11 +204,12 @@ async function dryRun(
   } catch (error) {
     const foreign = collisions(error, body, live);
     if (foreign.length > 0) return takenOut(object, foreign);
-    const inTheWay = allDropped((await ownedAndDropped(context, object, live, body)).dropped);
-    if (isOfDropped(error, inTheWay))
+    const { dropped } = await ownedAndDropped(context, object, live, body);
+    const some = inTheWay(error, allDropped(dropped));
+    if (some.length > 0)
       return takenOut(
         object,
-        inTheWay.map((one) => ({ ...one, value: valueIn(live, one) })),
+        some.map((one) => ({ ...one, value: valueIn(live, one) })),
       );
     const found = toProblems(error, object);
     if (found === undefined || isUnconverted(error)) throw error;

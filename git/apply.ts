@@ -20,7 +20,8 @@ import { counterpartPath, isController } from './prepare.ts';
 import type { ProblemCode } from './problems.ts';
 import { rejectedMeanwhile } from './rejected-meanwhile.ts';
 import { describeRolledBack } from './rollout-state.ts';
-import { describeTaken, isOfDropped } from './dropped-fields.ts';
+import type { DroppedField } from './dropped-fields.ts';
+import { describeTaken, inTheWay } from './dropped-fields.ts';
 import { BeingDeletedError, NotYetError, fieldConflicts } from './refusals.ts';
 import { getOrUndefined } from '../kubernetes/get-or-undefined.ts';
 import type { Wishes } from './take-over.ts';
@@ -140,15 +141,20 @@ async function write(
   const options = { fieldValidation: 'Strict' } as const;
   const { owned, dropped } = await ownedAndDropped(context, object, live, body);
   const { taken, kept } = dropped;
-  const present =
+  let present =
     owned !== undefined && taken.length > 0 ? await takeOverFields(client, object, owned, taken) : owned;
   let isForced = force;
   let isTakenOver = false;
   let back: string | undefined;
+  const takenOut: DroppedField[] = [];
   for (;;) {
     try {
       const written = await client.patch(object.path, 'apply', bound, { ...options, force: isForced });
-      return { object: written, ...(back !== undefined && { takenBack: back }) };
+      const told = [
+        ...(takenOut.length === 0 ? [] : [describeTaken(object.label, takenOut)]),
+        back ?? [],
+      ].flat();
+      return { object: written, ...(told.length > 0 && { takenBack: told.join('; ') }) };
     } catch (error) {
       const foreign = isTakenOver ? [] : collisions(error, body, present);
       if (present !== undefined && foreign.length > 0) {
@@ -156,17 +162,18 @@ async function write(
         isTakenOver = true;
         continue;
       }
-      if (present !== undefined && !isTakenOver && isOfDropped(error, kept)) {
-        await takeOverFields(client, object, present, kept);
-        isTakenOver = true;
-        back = describeTaken(object.label, kept);
+      // What else others keep stays theirs. The next answer may be about another: values are judged once the object is of the schema.
+      const left = kept.filter((one) => !takenOut.includes(one));
+      const some = inTheWay(error, left);
+      if (present !== undefined && some.length > 0) {
+        present = await takeOverFields(client, object, present, some);
+        takenOut.push(...some);
         continue;
       }
       const conflicts = fieldConflicts(error);
       if (isForced || conflicts === undefined) throw error;
-      const told = await takenBack(context, object, owned, conflicts);
-      if (told === undefined && !isTakenByForce(conflicts)) throw error;
-      back = [back, told].filter((one) => one !== undefined).join('; ') || undefined;
+      back = await takenBack(context, object, owned, conflicts);
+      if (back === undefined && !isTakenByForce(conflicts)) throw error;
       isForced = true;
     }
   }

@@ -11,7 +11,7 @@ import type { CommitContent, CommitContext } from './commit.ts';
 import { findCounterpart, hiddenCounterpart } from './counterpart.ts';
 import { decide, isTakenByForce } from './decision.ts';
 import type { DroppedFields } from './dropped-fields.ts';
-import { allDropped, isOfDropped, testsOf, withoutTaken } from './dropped-fields.ts';
+import { allDropped, inTheWay, testsOf, withoutTaken } from './dropped-fields.ts';
 import { everyRefusal } from './every-refusal.ts';
 import { findFieldLine } from './field-line.ts';
 import { decisionInput } from './former-owner.ts';
@@ -178,13 +178,16 @@ export class ObjectCheck {
         return;
       }
       // Those are taken out by the write (apply.ts), and what a dry run leaves of a list by halves is nothing that can be.
-      const inTheWay = allDropped(dropped);
-      if (collisions(error, body, owned).length > 0 || isOfDropped(error, inTheWay)) return;
+      const all = allDropped(dropped);
+      const some = inTheWay(error, all);
+      if (some.length > 0)
+        this.#noteKept(object, { ...dropped, kept: dropped.kept.filter((one) => !some.includes(one)) });
+      if (some.length > 0 || collisions(error, body, owned).length > 0) return;
       const refusals = await everyRefusal(error, body, async (rest) => {
         await client.patch(object.path, 'apply', rest, options);
       });
       for (const refusal of refusals) {
-        if (isOfDropped(refusal, inTheWay)) continue;
+        if (inTheWay(refusal, all).length > 0) continue;
         const found = toProblem(refusal, object, { ...this.#setting(object), live, owned });
         if (!(refusal instanceof ApiError) || found === undefined) throw refusal;
         const foreign = found.code === 'Invalid' ? suspects(refusal, body, live) : [];

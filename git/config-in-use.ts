@@ -9,9 +9,9 @@ import { asRecord, trusted } from '../kubernetes/values.ts';
 import type { WorkloadObject } from '../kubernetes/workload-edit.ts';
 import { WORKLOAD_KINDS } from '../kubernetes/workload-kinds.ts';
 import {
+  completeTemplate,
   listRevisions,
   presentRevision,
-  templateOfData,
   wayBackOf,
 } from '../kubernetes/workload-revisions.ts';
 import { CONFIG_KINDS, configReferences } from '../planners/config-references.ts';
@@ -121,10 +121,11 @@ export class ConfigUses {
     const revisions = await listRevisions(this.#context.worker, object, { kind });
     const present = presentRevision(object, trusted({ group, version, kind }), revisions);
     const way = wayBackOf(object, present, revisions);
-    if (way.outcome !== 'to') return new Map();
+    const template = way.outcome === 'to' ? completeTemplate(way.revision) : undefined;
+    if (way.outcome !== 'to' || template === undefined) return new Map();
     const { history } = WORKLOAD_KINDS[kind];
     const name = `${history.kind} ${way.revision.metadata.name}`;
-    return referencesOf(templateOfData(way.revision).spec, name);
+    return referencesOf(template.spec, name);
   }
 }
 

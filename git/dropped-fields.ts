@@ -128,23 +128,21 @@ export function withoutTaken(
 }
 
 /**
- * Whether a refusal may be about nothing but fields that git drops: about what the apply leaves of one that somebody has a part of, or about
- * one that cannot be beside it (a second kind of a probe, a `value` and a `valueFrom`).
+ * Those of the fields that a refusal is about, if it may be about nothing else: about what the apply leaves of one that somebody has a part
+ * of, or about one that cannot be beside it (a second kind of a probe, a `value` and a `valueFrom`). None otherwise.
  */
-export function isOfDropped(error: unknown, those: readonly DroppedField[]): boolean {
-  if (!(error instanceof ApiError) || error.reason !== 'Invalid') return false;
+export function inTheWay(error: unknown, those: readonly DroppedField[]): readonly DroppedField[] {
+  if (!(error instanceof ApiError) || error.reason !== 'Invalid') return [];
   // That some rules were not checked is no refusal.
   const causes = (error.details?.causes ?? []).filter(({ field }) => field !== '<nil>');
-  const labels = those.map(({ label }) => withoutItems(label));
-  return (
-    causes.length > 0 &&
-    causes.every(({ field = '', message = '' }) =>
-      labels.some((label) => {
-        const place = withoutItems(field);
-        return isIn(place, label) || (ONE_OF_SEVERAL.test(message) && isBeside(place, label));
-      }),
-    )
-  );
+  const found = causes.map(({ field = '', message = '' }) => {
+    const place = withoutItems(field);
+    return those.filter(({ label: own }) => {
+      const label = withoutItems(own);
+      return isIn(place, label) || (ONE_OF_SEVERAL.test(message) && isBeside(place, label));
+    });
+  });
+  return found.some((some) => some.length === 0) ? [] : [...new Set(found.flat())];
 }
 
 /** Of fields that exclude each other. */

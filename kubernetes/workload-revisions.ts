@@ -83,13 +83,18 @@ export function currentRevision({ status }: WorkloadObject): string | undefined 
  * @throws Error when the revision's data is not ours or kube-controller-manager's
  */
 export function templateOfData(revision: ControllerRevision): PodTemplate {
-  const template = asRecord(asRecord(revision.data['spec'])['template']);
-  if (template['$patch'] !== 'replace') {
+  const template = completeTemplate(revision);
+  if (template === undefined) {
     throw new Error(
       `${revision.kind ?? 'ControllerRevision'} ${revision.metadata.namespace ?? ''}/${revision.metadata.name} holds no complete pod template: ` +
         'it was not written by Fairlead or kube-controller-manager; choose another with --to-revision',
     );
   }
-  const { $patch: _, ...rest } = template;
-  return trusted<PodTemplate>(rest);
+  return template;
+}
+
+/** The same; undefined where it holds none, and nothing can go back to it. */
+export function completeTemplate({ data }: ControllerRevision): PodTemplate | undefined {
+  const { $patch: patch, ...template } = asRecord(asRecord(data['spec'])['template']);
+  return patch === 'replace' ? trusted<PodTemplate>(template) : undefined;
 }

@@ -268,7 +268,8 @@ class CommitRun {
     this.#display.enter('Pruning');
     this.#display.forgetInUse();
     for (let from: number | undefined = 0; from !== undefined;) {
-      const { pruneCommit } = this.#mutate(`prune ${candidates - from} objects`);
+      const what = isAfterRollouts ? 'what the rollouts needed' : `${candidates - from} objects`;
+      const { pruneCommit } = this.#mutate(`prune ${what}`);
       const result: Awaited<ReturnType<typeof pruneCommit>> = await pruneCommit({
         ...this.#reference,
         from,

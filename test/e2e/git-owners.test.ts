@@ -786,12 +786,15 @@ describe('who may do what', () => {
       const repository = await follow('back', { serviceAccount: 'deployer' });
       const resources = ['configmaps', 'podtemplates'];
       await grant(repository.namespace, ['get', 'create', 'patch'], { apiGroups: [''], resources });
-      const pod = (container: object) =>
+      const pod = (container: object, annotations: object = {}) =>
         JSON.stringify({
           apiVersion: 'v1',
           kind: 'PodTemplate',
           metadata: { name: 'one' },
-          template: { spec: { containers: [{ name: 'main', image: 'app:1', ...container }] } },
+          template: {
+            metadata: { annotations },
+            spec: { containers: [{ name: 'main', image: 'app:1', ...container }] },
+          },
         });
       const data = (more: object) =>
         JSON.stringify({
@@ -801,9 +804,15 @@ describe('who may do what', () => {
           data: { a: '1', ...more },
         });
       const variable = { name: 'A', value: '1' };
-      const before = { env: [variable], readinessProbe: { httpGet: { path: '/', port: 80 } } };
-      const files = (container: object, more: object) => ({ 'a.json': pod(container), 'b.json': data(more) });
-      const first = await repository.commit(files(before, { b: '2', c: '3' }));
+      const before = {
+        env: [variable, { ...variable, name: 'B' }],
+        readinessProbe: { httpGet: { path: '/', port: 80 } },
+      };
+      const files = (container: object, more: object, annotations?: object) => ({
+        'a.json': pod(container, annotations),
+        'b.json': data(more),
+      });
+      const first = await repository.commit(files(before, { b: '2', c: '3' }, { note: '1' }));
       expect(first).toMatchObject({ outcome: 'Succeeded' });
       const { namespace } = repository;
       const at = (resource: string) => ({ group: '', version: 'v1', resource, namespace, name: 'one' });
@@ -819,22 +828,41 @@ describe('who may do what', () => {
         ];
         await cluster().client.patch(at('podtemplates'), 'json', operations, byHand);
       }
+      // These stand: one is in the way of what git has next, the other is not.
+      const standing = [
+        { op: 'replace', path: `${container}/env/1/value`, value: 'theirs' },
+        { op: 'replace', path: '/template/metadata/annotations/note', value: 'theirs' },
+      ];
+      await cluster().client.patch(at('podtemplates'), 'json', standing, byHand);
       for (const b of ['other', '2'])
         await cluster().client.patch(at('configmaps'), 'merge', { data: { b } }, byHand);
       await cluster().client.patch(at('configmaps'), 'merge', { data: { c: 'theirs' } }, byHand);
 
       const valueFrom = { fieldRef: { fieldPath: 'metadata.name' } };
-      const after = { env: [{ name: 'A', valueFrom }], readinessProbe: { tcpSocket: { port: 80 } } };
+      const after = {
+        env: ['A', 'B'].map((name) => ({ name, valueFrom })),
+        readinessProbe: { tcpSocket: { port: 80 } },
+      };
       expect(await repository.commit(files(after, {}))).toMatchObject({ outcome: 'Succeeded' });
       expect(await repository.get('podtemplates', 'one')).toMatchObject({
-        template: { spec: { containers: [{ env: [{ name: 'A' }], readinessProbe: { tcpSocket: {} } }] } },
+        template: {
+          metadata: { annotations: { note: 'theirs' } },
+          spec: { containers: [{ env: [{ name: 'A' }, { name: 'B' }], readinessProbe: { tcpSocket: {} } }] },
+        },
       });
       const text = JSON.stringify(asRecord(await repository.get('podtemplates', 'one'))['template']);
       expect(text).not.toMatch(/httpGet|"value"/);
       expect(await repository.get('configmaps', 'one')).toMatchObject({ data: { a: '1', c: 'theirs' } });
       expect(asRecord(await repository.get('configmaps', 'one'))['data']).not.toHaveProperty('b');
       const { status } = (await sync().inventory(repository.name)) ?? {};
-      expect(status?.commit?.notes).toEqual([
+      const notes = status?.commit?.notes ?? [];
+      expect(notes.toSorted()).toEqual([
+        expect.stringMatching(
+          /git has taken out template\.\S+env\[name="B"\]\.value from "kubectl-patch": it/,
+        ),
+        expect.stringMatching(
+          /PodTemplate \S+\/one: not in git any more, and stays .*: \S+annotations\.note \(/,
+        ),
         expect.stringMatching(
           /ConfigMap \S+\/one: not in git any more, and stays .*: data\.c \("kubectl-patch"\)/,
         ),

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from '@jest/globals';
 
-import { droppedFields, isOfDropped, testsOf, withoutTaken } from '../../../git/dropped-fields.ts';
+import { droppedFields, inTheWay, testsOf, withoutTaken } from '../../../git/dropped-fields.ts';
 import { ApiError } from '../../../kubernetes/api-error.ts';
 import type { JsonObject, KubernetesObject } from '../../../planners/objects.ts';
 
@@ -244,11 +244,13 @@ describe('a template that an undo has brought back', () => {
           details: { causes: fields.map((field) => ({ field, message })) },
         },
       );
+    const isBlocked = (error: unknown, those: Parameters<typeof inTheWay>[1]) =>
+      inTheWay(error, those).length > 0;
     const fieldsOf = (...labels: readonly string[]) =>
       labels.map((label) => ({ label, path: [], pointer: '', managers: [] }));
     const label = 'spec.template.spec.volumes';
     const dropped = fieldsOf(label);
-    const ask = (...fields: readonly string[]) => isOfDropped(refused(...fields), dropped);
+    const ask = (...fields: readonly string[]) => isBlocked(refused(...fields), dropped);
     expect([ask(label, '<nil>'), ask(`${label}.name`), ask(`${label}[0].name`)]).toEqual([true, true, true]);
     const others = [[], ['<nil>'], [''], [label, 'spec.replicas'], [`${label}2`]];
     expect(others.map((fields) => ask(...fields))).toEqual(others.map(() => false));
@@ -256,14 +258,16 @@ describe('a template that an undo has brought back', () => {
     const at = 'spec.template.spec.containers[0]';
     const beside = `${at}.readinessProbe.tcpSocket`;
     const probe = fieldsOf(`${container}.readinessProbe.httpGet`);
-    expect(isOfDropped(refused(`${at}.readinessProbe.httpGet.port`), probe)).toBe(true);
-    expect(isOfDropped(refused(beside), probe)).toBe(false);
+    expect(isBlocked(refused(`${at}.readinessProbe.httpGet.port`), probe)).toBe(true);
+    expect(isBlocked(refused(beside), probe)).toBe(false);
     message = 'Forbidden: may not specify more than 1 handler type';
-    expect(isOfDropped(refused(beside), probe)).toBe(true);
-    expect(isOfDropped(refused(`${at}.livenessProbe.tcpSocket`), probe)).toBe(false);
+    expect(isBlocked(refused(beside), probe)).toBe(true);
+    expect(isBlocked(refused(`${at}.livenessProbe.tcpSocket`), probe)).toBe(false);
     const value = fieldsOf(`${container}.env[name="a[0].b"].value`);
-    expect(isOfDropped(refused(`${at}.env[1].valueFrom`), value)).toBe(true);
-    expect(isOfDropped(new Error('no'), dropped)).toBe(false);
+    expect(isBlocked(refused(`${at}.env[1].valueFrom`), value)).toBe(true);
+    // What is not in the way is nobody's to take.
+    expect(inTheWay(refused(beside), [...value, ...probe, ...dropped])).toEqual(probe);
+    expect(isBlocked(new Error('no'), dropped)).toBe(false);
   });
 
   it('keeps when it was restarted: without it every pod would be replaced once more', () => {
