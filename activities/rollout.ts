@@ -299,14 +299,10 @@ export function createRolloutSteps(dependencies: RolloutStepDependencies) {
       const pin = live.pinned;
       // One that was there when the run began is about an earlier one of the same revision.
       const isNew = pin !== undefined && (pin.at === undefined || pin.at !== input.pinnedBefore);
-      if (isNew && pin.revision !== undefined && pin.revision === input.revision) {
-        return { outcome: pin.verb === 'deadline' ? 'RolledBack' : 'Aborted', ...who(pin) };
-      }
-      if (input.revision !== undefined) {
-        const client = attemptClient(dependencies.client);
-        if (await hasFinished(client, input.workload, input.revision, input.runId))
-          return { outcome: 'Succeeded' };
-      }
+      const isOut = isNew && pin.revision !== undefined && pin.revision === input.revision;
+      // An undo may be of a rollout that was over, a moment before its run wrote that down.
+      if ((!isOut || pin.verb === 'undo') && (await wasFinished(input))) return { outcome: 'Succeeded' };
+      if (isOut) return { outcome: pin.verb === 'deadline' ? 'RolledBack' : 'Aborted', ...who(pin) };
       return { outcome: 'Superseded', reason: live.message };
     }
     if (input.ending === 'superseded') {
@@ -330,6 +326,11 @@ export function createRolloutSteps(dependencies: RolloutStepDependencies) {
       return await judgeCancel(input);
     }
     return { outcome: 'Canceled', ...wish };
+  }
+
+  async function wasFinished({ workload, revision, runId }: CloseInput): Promise<boolean> {
+    if (revision === undefined) return false;
+    return await hasFinished(attemptClient(dependencies.client), workload, revision, runId);
   }
 
   type Live = { readonly object: KubernetesObject; readonly workload: Workload };

@@ -249,14 +249,45 @@ describe('a run that is superseded when all pods are at its revision', () => {
       'Superseded',
     ],
   ])('%s', async (_, annotations, outcome) => {
+    plantRevision(annotations);
+    expect(await close()).toMatchObject({ outcome });
+  });
+
+  it.each([
+    ['undo', 'Succeeded'],
+    ['abort', 'Aborted'],
+    ['deadline', 'RolledBack'],
+  ] as const)('by a pin of %s: %s', async (verb, outcome) => {
+    plantRevision({ [ANNOTATION.complete]: 'true' });
+    plantPin(verb);
+    expect(await close()).toMatchObject({ outcome });
+  });
+
+  it('an undo in the middle of it is the end of it', async () => {
+    plantRevision({});
+    plantPin('undo');
+    expect(await close()).toMatchObject({ outcome: 'Aborted', by: 'ann' });
+  });
+
+  function plantRevision(annotations: Record<string, string>): void {
     ground.plantRevision({
       apiVersion: 'apps/v1',
       kind: 'ControllerRevision',
       metadata: { name: 'web-a', namespace: 'default', uid: 'u', resourceVersion: '1', annotations },
     });
+  }
+
+  function plantPin(verb: 'undo' | 'abort' | 'deadline'): void {
+    const { metadata, ...rest } = workloadObject();
+    const pin = { verb, by: 'ann', at: '2026-01-01T00:00:01Z', revision: 'web-a', to: 'web-0' };
+    const annotations = { [ANNOTATION.pinned]: JSON.stringify(pin) };
+    ground.object = { ...rest, metadata: { ...metadata, annotations } };
+  }
+
+  async function close(): Promise<CloseResult> {
     const { closeRun } = ground.activities;
     const run = { revision: 'web-a', workflowId: 'w', runId: 'r', startedAt: '2026-01-01T00:00:00Z' };
     const input = { ...ground.reference, ...run, target: 'another', ending: 'superseded' } as const;
-    expect(await new MockActivityEnvironment().run(closeRun, input)).toMatchObject({ outcome });
-  });
+    return await new MockActivityEnvironment().run(closeRun, input);
+  }
 });
