@@ -15,6 +15,8 @@ export interface UpdateRunReference {
 export interface AdvanceInput extends UpdateRunReference {
   /** The one that runs since the last growth: what it holds is not written before its end. */
   readonly period?: UpdatePeriod;
+  /** `false`: the run knows of no growth yet. One of a run before it may be recent all the same. */
+  readonly hasGrown?: false;
 }
 
 interface UpdateState {

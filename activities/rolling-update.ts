@@ -22,7 +22,7 @@ import { seenAgain, withMemory } from '../planners/rolling-update-attempt.ts';
 import { heldNext } from '../planners/rolling-update-handover.ts';
 import type { UpdatePeriod } from '../planners/rolling-update-period.ts';
 import { ANNOTATION } from '../planners/names.ts';
-import { periodAfter, periodReason, restOfPeriod } from '../planners/rolling-update-period.ts';
+import { periodAfter, periodFromPods, periodReason, restOfPeriod } from '../planners/rolling-update-period.ts';
 import type { UpdateRecord } from '../planners/rolling-update-record.ts';
 import type { UpdateWrite } from '../planners/rolling-update-steps.ts';
 import { planRollingUpdate } from '../planners/rolling-update.ts';
@@ -120,8 +120,9 @@ export function createRollingUpdateActivities(dependencies: RollingUpdateDepende
           written: written.slice(-WRITTEN_LIMIT),
         };
       }
-      const rest = restOfPeriod(plan, input.period, now());
-      if (rest > 0 && input.period !== undefined) return grown(plan, input.period, rest, written);
+      const running = input.period ?? (input.hasGrown === false ? periodFromPods(plan) : undefined);
+      const rest = restOfPeriod(plan, running, now());
+      if (rest > 0 && running !== undefined) return grown(plan, running, rest, written);
       const isUrgent = step.do === 'await' && step.urgent;
       if ((step.do !== 'write' && !isUrgent) || attemptTimeLeft(WRITING_SHARE) <= 0) {
         return { ...answer(plan), written: written.slice(-WRITTEN_LIMIT) };

@@ -1,5 +1,7 @@
 /** The update period (`--update-period`, K5): a wait after one has grown, before the other shrinks. Pure. */
 
+import type { ObjectMeta } from './objects.ts';
+import { podsOf } from './replication-controller.ts';
 import type { RollingUpdatePlan } from './rolling-update.ts';
 import type { UpdateReason } from './rolling-update-steps.ts';
 
@@ -16,6 +18,23 @@ export function periodAfter({ step, view }: RollingUpdatePlan, now: number): Upd
   const { updatePeriodMs } = view.state;
   if (updatePeriodMs === 0 || step.do !== 'write' || step.write.purpose !== 'ScaleUp') return undefined;
   return { until: now + updatePeriodMs, isRollback: view.isRollback };
+}
+
+/**
+ * The one that runs when a run begins in the middle of an update, whose last growth another has written (it was terminated, or its history
+ * is gone): the pods of the next controller tell when that was. None on the way back, which pods that do not work may be waiting for.
+ */
+export function periodFromPods({ view }: Pick<RollingUpdatePlan, 'view'>): UpdatePeriod | undefined {
+  const { nextController, isRollback, state } = view;
+  if (isRollback || state.updatePeriodMs === 0 || nextController === undefined) return undefined;
+  const created = podsOf(nextController, view.pods).map(({ metadata }) => createdAt(metadata));
+  return created.length === 0
+    ? undefined
+    : { until: Math.max(...created) + state.updatePeriodMs, isRollback: false };
+}
+
+function createdAt({ creationTimestamp }: ObjectMeta): number {
+  return Date.parse(creationTimestamp ?? '') || 0;
 }
 
 /** Milliseconds for which the next step has to wait still; 0 where it need not. */

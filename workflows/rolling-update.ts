@@ -57,11 +57,14 @@ class RollingUpdateRun {
 
   /** The update period, until it is over. */
   #period: UpdatePeriod | undefined;
+  /** This run, or the one that it goes on for, knows when a controller has grown last. */
+  #hasGrown: boolean;
 
   constructor(input: RollingUpdateInput) {
     this.#input = input;
     this.#begunAnew = input.carried?.begun;
     this.#period = input.carried?.period;
+    this.#hasGrown = input.carried !== undefined;
     const { namespace, name, next, clusterUid } = input;
     this.#reference = { clusterUid, update: { namespace, name, ...(next !== undefined && { next }) } };
     this.#taskQueue = leaderTaskQueue(input.cluster);
@@ -144,6 +147,7 @@ class RollingUpdateRun {
         case 'refused':
           throw ApplicationFailure.create({ type: result.code, message: result.message, nonRetryable: true });
         case 'grown':
+          this.#hasGrown = true;
           // A wish may end it; what is left of it is waited for after that.
           this.#period = (await condition(() => this.#isCalled(), result.updatePeriodMs))
             ? result.period
@@ -169,6 +173,7 @@ class RollingUpdateRun {
     const advancing = this.#mutate(this.#display.writing()).advanceRollingUpdate({
       ...this.#reference,
       ...(this.#period !== undefined && { period: this.#period }),
+      ...(!this.#hasGrown && { hasGrown: false }),
     });
     // Runs of before wrote them when it had answered.
     if (patched('wishes beside a step')) await this.#wishes.writeDuring(advancing, this.#write);

@@ -2,8 +2,9 @@
 
 import { describe, expect, it } from '@jest/globals';
 
+import type { Pod } from '../../planners/objects.ts';
 import { planRollingUpdate } from '../../planners/rolling-update.ts';
-import { periodAfter, restOfPeriod } from '../../planners/rolling-update-period.ts';
+import { periodAfter, periodFromPods, restOfPeriod } from '../../planners/rolling-update-period.ts';
 import { NOW, STATE, begin, foo, run, turn } from '../support/simulated-update.ts';
 
 const PERIOD_MS = 60_000;
@@ -50,5 +51,38 @@ describe('the update period', () => {
 
     expect(period).toBeUndefined();
     expect(restOfPeriod(plan(), { until: NOW + 1, isRollback: false }, NOW)).toBe(0);
+  });
+
+  it('of a growth that another run has written ends so long after the youngest of its pods was made', () => {
+    const { world, plan } = grown();
+    const next = plan().view.nextController?.metadata.uid;
+    const isOfNext = ({ metadata }: Pod) => metadata.ownerReferences?.[0]?.uid === next;
+    const at = (milliseconds: number) => new Date(NOW + milliseconds).toISOString();
+    const snapshot = world.snapshot('foo');
+    const pods = snapshot.pods.map((pod) => ({
+      ...pod,
+      // Those of the other one are no growth, however young.
+      metadata: { ...pod.metadata, creationTimestamp: at(isOfNext(pod) ? -20_000 : -1_000) },
+    }));
+    const [older] = pods.filter(isOfNext);
+    const another = {
+      ...older,
+      metadata: { ...older?.metadata, name: 'older', creationTimestamp: at(-90_000) },
+    };
+    const found = planRollingUpdate({ ...snapshot, pods: [...pods, another as Pod] }, NOW);
+
+    expect(periodFromPods(found)).toEqual({ until: NOW + 40_000, isRollback: false });
+    expect(restOfPeriod(found, periodFromPods(found), NOW)).toBe(40_000);
+    expect(restOfPeriod(found, periodFromPods(found), NOW + 40_000)).toBe(0);
+  });
+
+  it('is not made up for one that grew before anybody asked for it, on the way back, or without any', () => {
+    const { world, plan } = grown();
+    expect(periodFromPods(grown(0).plan())).toBeUndefined();
+    const bare = planRollingUpdate({ ...world.snapshot('foo'), pods: [] }, NOW);
+    expect(periodFromPods(bare)).toBeUndefined();
+    turn(world);
+    expect(plan().view.isRollback).toBe(true);
+    expect(periodFromPods(plan())).toBeUndefined();
   });
 });
