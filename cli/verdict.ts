@@ -280,7 +280,10 @@ function mendRefusal(evidence: Evidence): string | undefined {
   } = evidence;
   if (isBroken(plan)) return undefined;
   if (wish !== undefined) return blamesRefusal(wish) ? MEND_REFUSAL : undefined;
-  return refusalOf(object)?.next === REFUSED ? `${REFUSED}${orAbort(howToGoBack(evidence))}` : undefined;
+  const refusal = refusalOf(object);
+  const isMended =
+    refusal !== undefined && (refusal.next === REFUSED || NAMESPACE_ENDS.test(refusal.message));
+  return isMended ? nextOfRefusal(refusal, evidence) : undefined;
 }
 
 /** Pods fail by themselves. */
@@ -315,28 +318,48 @@ function temporalAway({ run, plan }: Evidence): Verdict | undefined {
   };
 }
 
+/** The apiserver's words for a write into a namespace that is being deleted. */
+const NAMESPACE_ENDS = / because it is being terminated/;
 /** The first pod whose name is taken, in the words of that reason. */
 const POD_IN_WORDS = /(?:^|\bin the place of )([a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)(?= is not made|[:;,]|$)/;
 
+interface Refusal {
+  readonly message: string;
+  readonly next: string;
+}
+
 /** What the worker's writes were answered, and what Temporal answers it, which no plan that is made here knows of; undefined where all is well. */
-export function refusalOf(
-  object: WorkloadObject,
-): { readonly message: string; readonly next: string } | undefined {
+export function refusalOf(object: WorkloadObject): Refusal | undefined {
   const condition = reconcilingOf(object);
   const next = ownField(WORKER_ONLY, condition?.reason ?? '');
   if (next === undefined) return undefined;
   const message = condition?.message ?? '';
+  const namespace = object.metadata.namespace ?? '';
+  if (NAMESPACE_ENDS.test(message)) {
+    const why = 'nothing is made in a namespace that is being deleted, and its deletion is not taken back';
+    return { message, next: `${why}; what holds it: kubectl describe namespace ${namespace}` };
+  }
   const { 1: pod = 'POD' } = POD_IN_WORDS.exec(message) ?? [];
-  const named = next.replace('NAMESPACE', object.metadata.namespace ?? '').replace(/\bPOD\b/, pod);
+  const named = next.replace('NAMESPACE', namespace).replace(/\bPOD\b/, pod);
   return { message, next: named };
+}
+
+function nextOfRefusal({ message, next }: Refusal, evidence: Evidence): string {
+  if (next === REFUSED) return `${next}${orAbort(howToGoBack(evidence))}`;
+  if (!NAMESPACE_ENDS.test(message)) return next;
+  const held = evidence.plan.waiting.find(
+    ({ code }) => code === 'TerminationHeld' || code === 'LeftoverHeld',
+  );
+  const step = held && nextStep(held, evidence);
+  return held === undefined || step === undefined ? next : `${next}; ${held.message}: ${step}`;
 }
 
 function waiting(evidence: Evidence): Verdict | undefined {
   const { object, plan, now } = evidence;
   const refusal = refusalOf(object);
   if (refusal !== undefined) {
-    const back = refusal.next === REFUSED ? orAbort(howToGoBack(evidence)) : '';
-    return { verdict: 'Waiting', sentence: `it waits: ${refusal.message}`, next: `${refusal.next}${back}` };
+    const next = nextOfRefusal(refusal, evidence);
+    return { verdict: 'Waiting', sentence: `it waits: ${refusal.message}`, next };
   }
   const reasonsOfPods = causesFirst(plan.waiting).filter(({ code }) => !HOLDS_NO_POD.has(code));
   const [cause, ...others] = plan.batch.length > 0 ? [] : reasonsOfPods;

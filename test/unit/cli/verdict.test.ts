@@ -405,6 +405,43 @@ describe('explain', () => {
     );
   });
 
+  describe('in a namespace that is being deleted, in which an abort can make nothing either', () => {
+    const message =
+      'the apiserver refuses to create web-2: unable to create new content in namespace default because it is being terminated';
+    const ends =
+      'nothing is made in a namespace that is being deleted, and its deletion is not taken back; what holds it: kubectl describe namespace default';
+    const refusedWith = (type: string, reason: string) => {
+      const refusal = { type: 'Reconciling', status: 'True', reason: 'CreateRefused', message } as const;
+      return [refusal, { type, status: 'True', reason, message }] as const;
+    };
+
+    it('nothing is to be mended', () => {
+      const conditions = refusedWith('Progressing', 'Refused');
+      expect(verdict({ object: { conditions }, pods: (all) => all.slice(0, 2) })).toBe(
+        `Waiting: it waits: ${message} → ${ends}`,
+      );
+    });
+
+    it('nor where the deadline has passed', () => {
+      const conditions = refusedWith('Stalled', 'ProgressDeadlineExceeded');
+      expect(verdict({ object: { conditions }, pods: (all) => all.slice(0, 2) })).toBe(
+        `Stalled: it is stalled: ${message} → ${ends}`,
+      );
+    });
+
+    it('a pod that holds it by a finalizer is named with the command', () => {
+      const conditions = refusedWith('Progressing', 'Refused');
+      const leaving = { finalizers: ['example.com/hold'], deletionTimestamp: '2026-01-01T00:00:00Z' };
+      const pods = (all: readonly Pod[]) =>
+        all
+          .slice(0, 2)
+          .map((pod, index) => (index === 1 ? { ...pod, metadata: { ...pod.metadata, ...leaving } } : pod));
+      expect(verdict({ object: { conditions }, pods })).toMatch(
+        /; web-1 is terminating, held by .*example\.com\/hold.*: who has set it takes it off; if nobody does any more: kubectl patch pod web-1 /,
+      );
+    });
+  });
+
   describe('a pod beyond the replicas', () => {
     const mend =
       '→ mend what it names (a quota, a policy, a permission: `fairlead check --worker`); it is tried again by itself';
