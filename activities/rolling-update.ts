@@ -22,7 +22,12 @@ import { seenAgain, withMemory } from '../planners/rolling-update-attempt.ts';
 import { heldNext } from '../planners/rolling-update-handover.ts';
 import type { UpdatePeriod } from '../planners/rolling-update-period.ts';
 import { ANNOTATION } from '../planners/names.ts';
-import { periodAfter, periodFromPods, periodReason, restOfPeriod } from '../planners/rolling-update-period.ts';
+import {
+  periodAfter,
+  periodFromPods,
+  periodReason,
+  restOfPeriod,
+} from '../planners/rolling-update-period.ts';
 import type { UpdateRecord } from '../planners/rolling-update-record.ts';
 import type { UpdateWrite } from '../planners/rolling-update-steps.ts';
 import { planRollingUpdate } from '../planners/rolling-update.ts';
