@@ -5,6 +5,8 @@ import { pause } from '../kubernetes/backoff.ts';
 import type { KubernetesClient, ResourcePath } from '../kubernetes/client.ts';
 import { trusted } from '../kubernetes/values.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
+import type { NamedEntry } from './earlier-names.ts';
+import { readNamed } from './earlier-names.ts';
 
 /** A repositories entry, and the last look at it. */
 export interface FollowedRow {
@@ -12,6 +14,8 @@ export interface FollowedRow {
   readonly url: string;
   readonly ref?: string | undefined;
   readonly path: string;
+  /** Names that it had before, the last one first, whose suspension may still have to come over. */
+  readonly earlierNames?: readonly string[] | undefined;
   readonly namespace: string;
   /** `NAMESPACE/NAME` of the account that its commits are applied as; `''`: the worker itself. Absent: an older worker leads. */
   readonly serviceAccount?: string;
@@ -65,6 +69,7 @@ export interface FollowedListOptions {
 export const CHECK_MS = 5_000;
 /** Milliseconds after which a look that found nothing new is written all the same. */
 const REFRESH_MS = 60_000;
+const READ_TIMEOUT_MS = 5_000;
 /** What a server answered may be long. */
 const LONGEST_PROBLEM = 600;
 
@@ -89,10 +94,25 @@ export class FollowedList {
   /** What was written last; undefined: it was not taken. */
   #written: ListData | undefined;
   #keeping: Promise<void> | undefined;
+  #before: Promise<readonly NamedEntry[]> | undefined;
   readonly #stopping = new AbortController();
 
   constructor(options: FollowedListOptions) {
     this.#options = options;
+  }
+
+  /** What the leader before followed: nothing is written over it until it is known. @throws ApiError */
+  async before(): Promise<readonly NamedEntry[]> {
+    const { client, namespace, cluster } = this.#options;
+    this.#before ??= readFollowedList(client, namespace, cluster, READ_TIMEOUT_MS)
+      .then((list) => readNamed(list?.rows ?? []))
+      .catch((error: unknown) => {
+        // What somebody has made of it tells nothing.
+        if (error instanceof SyntaxError) return [];
+        this.#before = undefined;
+        throw error;
+      });
+    return await this.#before;
   }
 
   /** A repository was looked at. */
@@ -216,6 +236,7 @@ export class FollowedList {
         leader: identity,
       };
       try {
+        await this.before();
         await client.patch(path, 'merge', { data }).catch(async (error: unknown) => {
           if (!isNotFound(error)) throw error;
           const { name, ...collection } = path;

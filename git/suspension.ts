@@ -54,6 +54,31 @@ export async function resumeRepository(store: InventoryStore): Promise<WishResul
   return { changed: true, message: `repository ${store.repository} resumed` };
 }
 
+/**
+ * A suspension of a repository's earlier name becomes that of its new one, unless the new one has one of its own. First it is written,
+ * then taken off: who ends in between goes on with the second.
+ * @returns what has come over; undefined: nothing
+ * @throws as {@link suspendRepository}
+ */
+export async function moveSuspension(from: InventoryStore, to: InventoryStore): Promise<Wish | undefined> {
+  const inventory = await from.read();
+  const suspension = readSuspended(inventory?.annotations);
+  const value = inventory?.annotations?.[SUSPENDED];
+  if (suspension === undefined || value === undefined || from.ownerElsewhere(inventory) !== undefined)
+    return undefined;
+  const moved = await to.update((present) =>
+    readSuspended(present.annotations) === undefined
+      ? { ...present, annotations: { ...present.annotations, [SUSPENDED]: value } }
+      : undefined,
+  );
+  if (moved?.annotations?.[SUSPENDED] !== value) return undefined;
+  await from.update((present) => {
+    const { [SUSPENDED]: last, ...annotations } = present.annotations ?? {};
+    return last === value ? { ...present, annotations } : undefined;
+  });
+  return suspension;
+}
+
 /** `; 56124dbb, which is under way, goes to its end`; empty where nothing is. */
 export function describeGoingOn(commit: RepositoryStatus['commit'] | undefined): string {
   return commit?.outcome === 'Progressing'

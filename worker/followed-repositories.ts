@@ -27,9 +27,8 @@ import { InventoryStore } from '../git/inventory.ts';
 import { HEALER } from '../git/inventory-status.ts';
 import { accountOf } from '../git/own-rights.ts';
 import { isRecorded } from '../git/inventory-reading.ts';
-import { ProblemError, formatProblem } from '../git/problems.ts';
+import { formatProblem } from '../git/problems.ts';
 import { readSuspension } from '../git/suspension.ts';
-import type { Wish } from '../planners/workload.ts';
 import type { Repository } from '../git/repositories.ts';
 import { SourceReporter } from '../git/source-report.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
@@ -37,6 +36,7 @@ import type { KubernetesClient } from '../kubernetes/client.ts';
 import type { SearchAttributeName } from '../workflows/search-attributes.ts';
 import type { WorkerConfig } from './config.ts';
 import type { Metrics } from './metrics.ts';
+import { RenamedRepositories, unlessForeign } from './renamed-repositories.ts';
 
 export interface FollowedRepositoriesOptions extends SyncRunsSettings {
   readonly repositories: readonly Repository[];
@@ -146,6 +146,24 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
         'runs of what is not followed any more are not ended, it is tried again; if one cannot go on, `fairlead check` says how to end it',
       ),
   });
+  const storeOf = (name: string) => new InventoryStore(client, inventoryNamespace, name, config.cluster);
+  const renamed = new RenamedRepositories({
+    before: async () => await followed.before(),
+    followed: () => [...byName.values()],
+    store: storeOf,
+    log,
+    onChange: () => watchDrift(),
+  });
+  const row = (repository: Repository): FollowedRow => {
+    const earlierNames = renamed.earlier(repository.name);
+    return { ...rowOf(repository), ...(earlierNames !== undefined && { earlierNames }) };
+  };
+  let hasStopped = false;
+  /** Nothing is put back under a new name of which it is not known yet whether it is suspended. */
+  const watchDrift = (): void => {
+    if (hasStopped) return;
+    drift.follow([...byName.values()].filter(({ name }) => renamed.earlier(name) === undefined));
+  };
   /** Those that were suspended at the last look. */
   const held = new Set<string>();
   const poller = new RepositoryPoller({
@@ -158,9 +176,8 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
       log.info({ repository, sha, ...(suspended !== undefined && { suspended }) }, `commit seen${why}`);
     },
     suspension: async (name) => {
-      const suspension = await suspensionOf(
-        new InventoryStore(client, inventoryNamespace, name, config.cluster),
-      );
+      await renamed.goOn(name);
+      const suspension = await unlessForeign(async () => await readSuspension(storeOf(name)));
       const isNews = suspension === undefined ? held.delete(name) : !held.has(name);
       if (suspension !== undefined) held.add(name);
       if (isNews) drift.lookAgain(name);
@@ -186,7 +203,7 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
       }
       if (look.ok && look.isNew) log.info({ repository: name, sha: look.sha }, 'new commit');
       followed.looked({
-        ...rowOf(repository),
+        ...row(repository),
         lookedAt: new Date(now()).toISOString(),
         ...(look.ok ? { sha: look.sha } : { problem: formatProblem(look.problem) }),
       });
@@ -282,11 +299,11 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
     /** Looks at a repository now. */
     poke: (name: string) => poller.poke(name),
     start: () => {
-      followed.follow([...byName.values()].map(rowOf));
+      followed.follow([...byName.values()].map(row));
       followed.start();
       poller.start();
       unfollowed.start();
-      drift.follow([...byName.values()]);
+      watchDrift();
     },
     /** Other repositories are followed from now on. What one that left has applied stays as it is. */
     change: (changed: readonly Repository[]) => {
@@ -299,30 +316,22 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
         metrics.drifted.remove(name);
         troublesOfDrift.delete(name);
       }
+      renamed.change(present, changed);
       for (const repository of present) former.set(repository.name, repository);
       byName = new Map(changed.map((repository) => [repository.name, repository]));
       poller.change(changed);
-      followed.follow(changed.map(rowOf));
-      drift.follow(changed);
+      followed.follow(changed.map(row));
+      watchDrift();
       unfollowed.left(left);
     },
     stop: async () => {
+      hasStopped = true;
       // The list is kept no more from now on, and written to the end of the last look.
       await Promise.all([poller.stop(), drift.stop(), unfollowed.stop(), followed.stop()]);
       metrics.drifted.reset();
       await followed.stop();
     },
   };
-}
-
-/** Where the inventory is somebody else's ConfigMap, the commit says so; it suspends nothing. */
-async function suspensionOf(store: InventoryStore): Promise<Wish | undefined> {
-  try {
-    return await readSuspension(store);
-  } catch (error) {
-    if (error instanceof ProblemError && error.problem.code === 'InventoryForeign') return undefined;
-    throw error;
-  }
 }
 
 function rowOf(repository: Repository): FollowedRow {

@@ -102,4 +102,24 @@ describe('the list', () => {
     await list.stop();
     expect([writes(), ground.server.requests.length]).toEqual([before, asked]);
   });
+
+  it('is not written over before what the leader before followed is known', async () => {
+    data = { repositories: JSON.stringify([ROW]), troubles: '{}' };
+    status = 403;
+    list.follow([]);
+    await eventually('it was asked for', () => errors.length === 1);
+    await expect(list.before()).rejects.toMatchObject({ status: 403 });
+    expect(writes()).toBe(0);
+    status = undefined;
+    list.follow([{ ...ROW, name: 'shop2' }]);
+    await eventually('it is written', () => data?.['repositories']?.includes('shop2') === true);
+    expect(await list.before()).toEqual([ROW]);
+  });
+
+  it('tells nothing of the leader before where somebody has damaged it, and is written all the same', async () => {
+    data = { repositories: '[', troubles: '{}' };
+    list.follow([ROW]);
+    await eventually('it is written', () => data?.['repositories']?.includes('shop') === true);
+    expect(await list.before()).toEqual([]);
+  });
 });
