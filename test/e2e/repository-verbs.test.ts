@@ -243,6 +243,28 @@ describe('suspend and resume', () => {
     await untilShop('synced', ({ state, applied }) => state === 'Synced' && applied === held);
     expect((await cli('resume shop')).out).toBe('nothing to do: repository shop is not suspended\n');
   }, 60_000);
+
+  it('hold what comes under another name too', async () => {
+    const git = await TestRepository.create();
+    try {
+      const home = await cluster.createNamespace('renamed');
+      const serviceAccount = await grantSyncAccount(cluster.client, home);
+      const entry = { url: git.path, ref: 'main', namespace: home, serviceAccount, interval: '1s' };
+      const sha = await git.commit({ 'config.yaml': configMap('1') });
+      await writeFile(file, JSON.stringify([...entries, { ...entry, name: 'old' }]));
+      await untilView('old', 'synced', ({ state, applied }) => state === 'Synced' && applied === sha);
+      await cli('suspend old --by ada --reason "disk alarm"');
+      const held = await git.commit({ 'config.yaml': configMap('2') });
+      await writeFile(file, JSON.stringify([...entries, { ...entry, name: 'new' }]));
+      const view = await untilView('new', 'seen', ({ seen, state }) => seen === held && state !== 'Pending');
+      expect(view).toMatchObject({ state: 'Suspended', message: 'suspended by ada: disk alarm' });
+      expect((await cli('resume new')).out).toBe('repository new resumed\n');
+      await untilView('new', 'synced', ({ state, applied }) => state === 'Synced' && applied === held);
+    } finally {
+      await writeFile(file, JSON.stringify(entries));
+      await git.remove();
+    }
+  }, 60_000);
 });
 
 describe('sync and history', () => {
