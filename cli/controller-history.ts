@@ -18,7 +18,7 @@ import type { HistoryOptions, RevisionView } from './rollout-history.ts';
 import { printHistory } from './rollout-history.ts';
 import { withSession } from './session.ts';
 import { asText } from '../planners/values.ts';
-import { isUnderWay } from './update-state.ts';
+import { isUnderWay, laterName } from './update-state.ts';
 
 /** Runs the verb. */
 export async function runControllerHistory(call: Call<HistoryOptions>): Promise<ExitCode> {
@@ -95,12 +95,6 @@ function lineageOf(records: readonly UpdateRecord[], name: string): readonly Upd
       return isOwn;
     })
     .toReversed();
-}
-
-/** The name under which the controller is now. */
-function laterName({ records, name }: UpdateView): string | undefined {
-  const last = records.findLast(({ from, to, state }) => state.phase === 'Done' && [from, to].includes(name));
-  return last === undefined || last.to === name ? undefined : last.to;
 }
 
 /** What takes a controller back to what it was before: an update under way is aborted, of one that is over the image of before rolled out. */

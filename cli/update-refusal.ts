@@ -7,7 +7,7 @@ import { decideRollback } from '../planners/rolling-update-rollback.ts';
 import type { UpdateView } from '../planners/rolling-update-view.ts';
 import { viewUpdate } from '../planners/rolling-update-view.ts';
 import { CliError, EXIT } from './exit-codes.ts';
-import { commandFor } from './update-state.ts';
+import { commandFor, laterName } from './update-state.ts';
 
 const USAGE: readonly StartRefusal[] = ['NothingAsked', 'SeveralContainers', 'NoContainer', 'KeyTaken'];
 
@@ -20,7 +20,8 @@ export function updateRefusal(view: UpdateView, { code, message, about = '' }: R
   const hints: Readonly<Record<StartRefusal, string>> = {
     NotFound: isGone(view)
       ? `${explain} how it stands; when it is over, an earlier image can be rolled out`
-      : `\`fairlead get rc -n ${namespace}\` shows what there is; choose a namespace with -n`,
+      : (wayOfLaterName(view) ??
+        `\`fairlead get rc -n ${namespace}\` shows what there is; choose a namespace with -n`),
     NoChange: 'there is nothing to do; another --image, or another template in -f FILE, rolls something out',
     NothingAsked: 'say what with --image=IMAGE or -f FILE',
     NoReplicas:
@@ -65,6 +66,13 @@ function wayToUpdate(view: UpdateView, name: string): string | undefined {
   const whole = viewUpdate({ ...view, name, next: undefined });
   const back = `fairlead rolling-update ${name} --rollback -n ${view.namespace}`;
   return `turn it round: ${back}; or follow it: ${commandFor(whole)}`;
+}
+
+/** An update has given it another name, under which it is to be updated from then on. */
+function wayOfLaterName(view: UpdateView): string | undefined {
+  const later = laterName(view);
+  if (!view.controllers.some(({ metadata }) => metadata.name === later)) return undefined;
+  return `it has become ${later ?? ''}: fairlead rolling-update ${later ?? ''} … -n ${view.namespace}`;
 }
 
 /** The update may have been looked at under a name that another one was to have. */

@@ -373,3 +373,9 @@ function isClosing({ old, last, nextController }: UpdateView): boolean {
   if (old === undefined || nextController !== undefined || last === undefined) return false;
   return last.state.phase === 'Aborted' && partnerOf(old) === last.next;
 }
+
+/** The name that an update has given the controller at last; undefined: its own still. */
+export function laterName({ records, name }: Pick<UpdateView, 'records' | 'name'>): string | undefined {
+  const last = records.findLast(({ from, to, state }) => state.phase === 'Done' && [from, to].includes(name));
+  return last === undefined || last.to === name ? undefined : last.to;
+}

@@ -543,3 +543,24 @@ describe('what a request means', () => {
     expect(hint()).toBe(`\`fairlead explain rc/${next} -n default\` says how it stands`);
   });
 });
+
+it.each([
+  [true, 'it has become bar: fairlead rolling-update bar … -n default'],
+  [false, '`fairlead get rc -n default` shows what there is; choose a namespace with -n'],
+])(
+  'a controller that an update has given another name is named by that, if it is there: %s',
+  (isThere, hint) => {
+    const world = foo();
+    begin(world, 'bar');
+    run(world);
+    expect(world.find('foo')).toBeUndefined();
+    if (!isThere) world.forget('replicationcontrollers', 'bar');
+    const decision = decideStart(viewUpdate(world.snapshot('foo')), IMAGE);
+    if (decision.do !== 'refuse') throw new Error(decision.do);
+    const { message } = updateRefusal(viewUpdate(world.snapshot('foo')), decision);
+    expect(message.split('\n  ')).toEqual([
+      'there is no ReplicationController foo (namespace default)',
+      hint,
+    ]);
+  },
+);
