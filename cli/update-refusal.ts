@@ -71,8 +71,9 @@ function wayToUpdate(view: UpdateView, name: string): string | undefined {
 /** An update has given it another name, under which it is to be updated from then on. */
 function wayOfLaterName(view: UpdateView): string | undefined {
   const later = laterName(view);
-  if (!view.controllers.some(({ metadata }) => metadata.name === later)) return undefined;
-  return `it has become ${later ?? ''}: fairlead rolling-update ${later ?? ''} … -n ${view.namespace}`;
+  const isThere = view.controllers.some(({ metadata }) => metadata.name === later);
+  if (later === undefined || !isThere) return undefined;
+  return `it has become ${later}: fairlead rolling-update ${later} … -n ${view.namespace}`;
 }
 
 /** The update may have been looked at under a name that another one was to have. */

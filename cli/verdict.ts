@@ -281,9 +281,9 @@ function mendRefusal(evidence: Evidence): string | undefined {
   if (isBroken(plan)) return undefined;
   if (wish !== undefined) return blamesRefusal(wish) ? MEND_REFUSAL : undefined;
   const refusal = refusalOf(object);
-  const isMended =
-    refusal !== undefined && (refusal.next === REFUSED || NAMESPACE_ENDS.test(refusal.message));
-  return isMended ? nextOfRefusal(refusal, evidence) : undefined;
+  if (refusal === undefined) return undefined;
+  const isOfWrites = refusal.next === REFUSED || NAMESPACE_ENDS.test(refusal.message);
+  return isOfWrites ? nextOfRefusal(refusal, evidence) : undefined;
 }
 
 /** Pods fail by themselves. */
@@ -344,6 +344,7 @@ export function refusalOf(object: WorkloadObject): Refusal | undefined {
   return { message, next: named };
 }
 
+/** With what the plan knows beside it: where an abort leads, and which pod holds a namespace that is being deleted. */
 function nextOfRefusal({ message, next }: Refusal, evidence: Evidence): string {
   if (next === REFUSED) return `${next}${orAbort(howToGoBack(evidence))}`;
   if (!NAMESPACE_ENDS.test(message)) return next;
