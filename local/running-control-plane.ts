@@ -13,6 +13,7 @@ import { instanceLayout } from './layout.ts';
 import type { InstanceLayout } from './layout.ts';
 import { readManifests } from './manifests.ts';
 import { addNodes, removeNode } from './nodes.ts';
+import { hasOverduePods } from './overdue-pods.ts';
 import { packageRoot } from './package-root.ts';
 import { currentPidNamespace, isAlive, signalProcess, stopProcess, waitForExit } from './processes.ts';
 import type { ProcessIdentity } from './processes.ts';
@@ -43,6 +44,13 @@ const RESTARTED: ReadonlySet<ComponentName> = new Set(['kube-controller-manager'
 const RESTART_PAYS_MS = 5_000;
 /** unless the apiserver has begun to answer so lately, milliseconds: kwok leaves where its discovery is not complete yet. */
 const SETTLING_MS = 30_000;
+
+/** From when the apiserver began to answer, kwok may have let a pod go, milliseconds: */
+const OVERDUE_FOR_MS = 60_000;
+/** it is asked so often, */
+const OVERDUE_ASK_MS = 2_000;
+/** and has so long for what it takes up. */
+const OVERDUE_AGAIN_MS = 8_000;
 
 /** An apiserver that was killed is known to have ended within this, milliseconds. */
 const APISERVER_END_MS = 3_000;
@@ -148,6 +156,7 @@ export class RunningControlPlane implements ControlPlane {
     this.#answersSince = performance.now();
     this.#isApiserverAway = false;
     await this.#restartThoseThatGiveUp();
+    void this.#takeUpOverduePods();
   }
 
   /**
@@ -159,6 +168,23 @@ export class RunningControlPlane implements ControlPlane {
       (name) => this.#awaiting.delete(name) || this.processId(name) !== undefined,
     );
     await Promise.all(running.map(async (name) => await this.restart(name)));
+  }
+
+  /** kwok comes back to a pod that it has let go only when it is started. */
+  async #takeUpOverduePods(): Promise<void> {
+    const since = this.#answersSince;
+    const isOver = () => this.#closed || this.#isApiserverAway || since !== this.#answersSince;
+    while (performance.now() - since < OVERDUE_FOR_MS) {
+      await delay(OVERDUE_ASK_MS, undefined, { ref: false });
+      if (isOver()) return;
+      // Where the apiserver does not answer, whoever uses it says so.
+      const isOverdue = await hasOverduePods(this.client).catch(() => false);
+      if (!isOverdue || isOver() || this.processId('kwok') === undefined) continue;
+      await this.restart('kwok').catch((error: unknown) => {
+        if (error instanceof ComponentFailure) void this.#failOrAwait(error);
+      });
+      await delay(OVERDUE_AGAIN_MS, undefined, { ref: false });
+    }
   }
 
   #failIfClosed(): void {

@@ -15,12 +15,15 @@ import type { ComponentFailure } from '../../local/component-process.ts';
 import { startControlPlane } from '../../local/control-plane.ts';
 import type { ControlPlane } from '../../local/control-plane.ts';
 import { openClusterClient } from '../../local/cluster-client.ts';
+import type { ResourcePath } from '../../kubernetes/client.ts';
+import type { Pod } from '../../planners/objects.ts';
 import { SEARCH_ATTRIBUTES } from '../../workflows/search-attributes.ts';
 import { COMPONENT_NAMES, listInstances } from '../../local/instance.ts';
 import type { ComponentName } from '../../local/instance.ts';
+import { MANAGED_NODE, nodeObject } from '../../local/nodes.ts';
 import { identifyProcess } from '../../local/processes.ts';
 import { ChildScript } from '../support/child-process.ts';
-import { eventually } from '../support/eventually.ts';
+import { eventually, found } from '../support/eventually.ts';
 
 jest.setTimeout(60_000);
 
@@ -195,6 +198,39 @@ describe('embedded control plane', () => {
     await first.restart('kube-apiserver');
     expect(first.processId('kube-apiserver')).not.toBe(before);
     expect((await first.client.list({ group: '', version: 'v1', resource: 'nodes' })).items).toHaveLength(1);
+  }, 60_000);
+
+  it('takes up a pod that kwok has let go since then', async () => {
+    const [nodes, pods] = (['nodes', 'pods'] as const).map((resource) => ({
+      group: '',
+      version: 'v1',
+      resource,
+    })) as [ResourcePath, ResourcePath];
+    const { metadata, ...node } = nodeObject('late', 9);
+    const { [MANAGED_NODE]: fake, ...annotations } = metadata.annotations;
+    await first.client.create(nodes, { ...node, metadata: { ...metadata, annotations } });
+    const pod = { namespace: 'default', name: 'let-go' };
+    await first.client.create(
+      { ...pods, namespace: 'default' },
+      {
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: pod,
+        spec: { nodeName: 'late', containers: [{ name: 'main', image: 'app:1' }] },
+      },
+    );
+    const change = { metadata: { annotations: { [MANAGED_NODE]: fake } } };
+    // A node that becomes one of kwok's, and is not new to it: what is on it already is passed over.
+    await first.client.patch({ ...nodes, name: 'late' }, 'merge', change);
+    await found(
+      'it runs',
+      async () => {
+        const { status } = await first.client.get<Pod>({ ...pods, ...pod });
+        return status?.phase === 'Running' ? true : undefined;
+      },
+      50_000,
+    );
+    await first.removeNode('late');
   }, 60_000);
 
   it('reports a component that is killed, with the end of its log', async () => {
