@@ -47,13 +47,24 @@ export default class SummaryReporter {
 function failuresOf({ testFilePath, testExecError, testResults }) {
   const file = relative(process.cwd(), testFilePath);
   const failed = testResults.filter(({ status }) => status === 'failed');
-  const first = (text = '') => stripVTControlCharacters(text).trim().split('\n')[0].slice(0, 300);
   return [
-    ...(testExecError ? [`failed: ${file}: ${first(testExecError.message)}\n`] : []),
+    ...(testExecError ? [`failed: ${file}: ${inOneLine(testExecError.message)}\n`] : []),
     ...failed.map(
-      ({ fullName, failureMessages }) => `failed: ${file}: ${fullName}: ${first(failureMessages[0])}\n`,
+      ({ fullName, failureMessages }) => `failed: ${file}: ${fullName}: ${inOneLine(failureMessages[0])}\n`,
     ),
   ];
+}
+
+/** What was expected and what came is told too, of a few lines; where in the code is in the log. */
+function inOneLine(text = '') {
+  const lines = stripVTControlCharacters(text).split('\n');
+  const stack = lines.findIndex((line) => /^\s+at /.test(line));
+  const message = lines.slice(0, stack < 0 ? lines.length : stack).map((line) => line.trim());
+  return message
+    .filter((line) => line !== '')
+    .slice(0, 16)
+    .join(' | ')
+    .slice(0, 1_500);
 }
 
 /** What the run before has counted. One that never came to its end has failed. */
