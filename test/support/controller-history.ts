@@ -4,6 +4,7 @@ import type { KubernetesClient } from '../../kubernetes/client.ts';
 import type { KubernetesObject, Pod } from '../../planners/objects.ts';
 import type { ReplicationController } from '../../planners/replication-controller.ts';
 import { isActive, isReady } from '../../planners/availability.ts';
+import { controllerOf } from '../../planners/controller-ref.ts';
 import { found } from './eventually.ts';
 import { everyEvent } from './every-event.ts';
 import type { SeenEvent } from './every-event.ts';
@@ -77,14 +78,30 @@ export class ControllerHistory {
     });
   }
 
-  /** What became of each pod after `from`, a line each, for who has to find out why there were too few. */
+  /** What became of each controller and pod after `from`, a line each, for who has to find out why there were too few. */
   story(from: number): readonly string[] {
-    return this.pods
+    const pods = this.pods.map(({ type, object, at }) => {
+      const state = isActive(object) ? (isReady(object) ? 'ready' : 'not ready') : 'going';
+      return {
+        at,
+        what: `${type} ${object.metadata.name} ${state} of ${controllerOf(object)?.uid ?? 'nobody'}`,
+      };
+    });
+    const controllers = this.controllers.map(({ type, object: { metadata, spec, status }, at }) => ({
+      at,
+      what: `${type} ${metadata.name} ${metadata.uid} ${String(status?.replicas)} of ${String(spec.replicas)}`,
+    }));
+    return [...pods, ...controllers]
       .filter(({ at }) => at >= from)
-      .map(({ type, object, at }) => {
-        const state = isActive(object) ? (isReady(object) ? 'ready' : 'not ready') : 'going';
-        return `${String(Math.round(at - from))} ms: ${type} ${object.metadata.name} ${state}`;
-      });
+      .toSorted((one, other) => one.at - other.at)
+      .map(({ at, what }) => `${String(Math.round(at - from))} ms: ${what}`);
+  }
+
+  /** The extremes after `from`, with what became of each controller and pod where they are not as expected. */
+  within(from: number, expected: { readonly most: number; readonly fewestReady: number }): object {
+    const extremes = this.extremes(from);
+    const isMet = extremes.most === expected.most && extremes.fewestReady === expected.fewestReady;
+    return isMet ? extremes : { ...extremes, story: this.story(from) };
   }
 
   /** Pods that were there and not terminating, and those of them that were Ready: the most and the fewest after `from`. */

@@ -62,9 +62,9 @@ function inOneLine(text = '') {
   const message = lines.slice(0, stack < 0 ? lines.length : stack).map((line) => line.trim());
   return message
     .filter((line) => line !== '')
-    .slice(0, 16)
+    .slice(0, 24)
     .join(' | ')
-    .slice(0, 1_500);
+    .slice(0, 2_500);
 }
 
 /** What the run before has counted. One that never came to its end has failed. */
