@@ -12,6 +12,9 @@ const LATE_MS = 5_000;
 /** What `local/stages/pods.yaml` writes of the step that comes next. */
 const NEXT_STEP = /simulated: [a-z-]+ at (\S+)$/;
 
+/** Planners ask nobody how long a deletion may take. */
+type WithGracePeriod = Pod['metadata'] & { readonly deletionGracePeriodSeconds?: number };
+
 /** Whether there are such pods now. Rejects where the apiserver does not answer. */
 export async function hasOverduePods(client: KubernetesClient): Promise<boolean> {
   const [pods, nodes] = await Promise.all([
@@ -38,7 +41,8 @@ export function overduePods(pods: readonly Pod[], nodes: readonly Node[], now: n
 function dueOf({ metadata, status }: Pod): number | undefined {
   const conditionOf = (wanted: string) => status?.conditions?.find(({ type }) => type === wanted);
   const [, next] = NEXT_STEP.exec(conditionOf('ContainersReady')?.message ?? '') ?? [];
-  const { creationTimestamp, deletionTimestamp, deletionGracePeriodSeconds = 0, finalizers = [] } = metadata;
+  const meta: WithGracePeriod = metadata;
+  const { creationTimestamp, deletionTimestamp, deletionGracePeriodSeconds = 0, finalizers = [] } = meta;
   if (deletionTimestamp !== undefined) {
     if (finalizers.length > 0) return undefined;
     return next === undefined
