@@ -104,11 +104,12 @@ export class ControllerHistory {
     return isMet ? extremes : { ...extremes, story: this.story(from) };
   }
 
-  /** Pods that were there and not terminating, and those of them that were Ready: the most and the fewest after `from`. */
+  /** Pods that were there and not terminating, and those of them that were Ready: the most and the fewest after `from`. @throws what ended a watch */
   extremes(
     from: number,
     isMeant: (pod: Pod) => boolean = () => true,
   ): { readonly most: number; readonly fewestReady: number } {
+    if (this.#error !== undefined) throw this.#error;
     const present = new Map<string, Pod>();
     let [most, fewestReady] = [0, Number.POSITIVE_INFINITY];
     for (const { type, object, at } of this.pods.filter((seen) => isMeant(seen.object))) {
