@@ -1,6 +1,7 @@
 /** Simulated nodes: made ready at once, kept alive by kwok. */
 
 import type { KubernetesClient, ResourcePath } from '../kubernetes/client.ts';
+import type { Node } from '../planners/objects.ts';
 import { FIELD_MANAGER } from './cluster-client.ts';
 import { VERSIONS } from './versions.ts';
 
@@ -84,4 +85,10 @@ export async function addNodes(client: KubernetesClient, count: number): Promise
 /** Deletes a node as if the machine were gone for good: its pods stay until the garbage collector finds them. */
 export async function removeNode(client: KubernetesClient, name: string): Promise<void> {
   await client.delete({ ...NODES, name });
+}
+
+/** The nodes that kwok manages. Rejects with `ApiError`. */
+export async function managedNodes(client: KubernetesClient): Promise<readonly Node[]> {
+  const { items } = await client.list<Node>(NODES);
+  return items.filter(({ metadata }) => metadata.annotations?.[MANAGED_NODE] === 'fake');
 }

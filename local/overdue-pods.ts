@@ -5,7 +5,7 @@
 
 import type { KubernetesClient } from '../kubernetes/client.ts';
 import type { Node, Pod } from '../planners/objects.ts';
-import { MANAGED_NODE } from './nodes.ts';
+import { managedNodes } from './nodes.ts';
 
 /** How late a step may be on a busy machine, milliseconds. */
 const LATE_MS = 5_000;
@@ -19,20 +19,16 @@ type WithGracePeriod = Pod['metadata'] & { readonly deletionGracePeriodSeconds?:
 export async function hasOverduePods(client: KubernetesClient): Promise<boolean> {
   const [pods, nodes] = await Promise.all([
     client.list<Pod>({ group: '', version: 'v1', resource: 'pods' }),
-    client.list<Node>({ group: '', version: 'v1', resource: 'nodes' }),
+    managedNodes(client),
   ]);
-  return overduePods(pods.items, nodes.items, Date.now()).length > 0;
+  return overduePods(pods.items, nodes, Date.now()).length > 0;
 }
 
-/** Those on a node of kwok whose step should have been taken more than five seconds before `now`, milliseconds since the epoch. */
+/** Those on one of kwok's `nodes` whose step should have been taken more than five seconds before `now`, milliseconds since the epoch. */
 export function overduePods(pods: readonly Pod[], nodes: readonly Node[], now: number): readonly Pod[] {
-  const managed = new Set(
-    nodes
-      .filter(({ metadata }) => metadata.annotations?.[MANAGED_NODE] === 'fake')
-      .map(({ metadata }) => metadata.name),
-  );
+  const names = new Set(nodes.map(({ metadata }) => metadata.name));
   return pods.filter((pod) => {
-    const due = managed.has(pod.spec.nodeName ?? '') ? dueOf(pod) : undefined;
+    const due = names.has(pod.spec.nodeName ?? '') ? dueOf(pod) : undefined;
     return due !== undefined && now - due > LATE_MS;
   });
 }

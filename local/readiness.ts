@@ -6,12 +6,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 import { isNotFound } from '../kubernetes/api-error.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
-import type { Node } from '../planners/objects.ts';
 import { ComponentFailure } from './component-process.ts';
 import type { StartedProcess } from './component-process.ts';
 import type { ComponentName, InstanceRecord } from './instance.ts';
 import type { InstanceLayout } from './layout.ts';
-import { MANAGED_NODE } from './nodes.ts';
+import { managedNodes } from './nodes.ts';
 import { listensOn } from './processes.ts';
 import { temporalServes } from './temporal-health.ts';
 
@@ -88,12 +87,10 @@ async function controllersWork({ client }: ReadinessContext): Promise<boolean> {
 
 /** kwok makes the nodes Ready that it manages. */
 async function nodesAreKept({ client }: ReadinessContext): Promise<boolean> {
-  const nodes = await client.list<Node>({ group: '', version: 'v1', resource: 'nodes' });
-  return nodes.items
-    .filter(({ metadata }) => metadata.annotations?.[MANAGED_NODE] === 'fake')
-    .every(({ status }) =>
-      status?.conditions?.some(({ type, status: holds }) => type === 'Ready' && holds === 'True'),
-    );
+  const nodes = await managedNodes(client);
+  return nodes.every(({ status }) =>
+    status?.conditions?.some(({ type, status: holds }) => type === 'Ready' && holds === 'True'),
+  );
 }
 
 async function temporalIsUp({ record }: ReadinessContext, pid: number): Promise<boolean> {

@@ -156,7 +156,6 @@ export class RunningControlPlane implements ControlPlane {
     this.#answersSince = performance.now();
     this.#isApiserverAway = false;
     await this.#restartThoseThatGiveUp();
-    void this.#takeUpOverduePods();
   }
 
   /**
@@ -168,6 +167,8 @@ export class RunningControlPlane implements ControlPlane {
       (name) => this.#awaiting.delete(name) || this.processId(name) !== undefined,
     );
     await Promise.all(running.map(async (name) => await this.restart(name)));
+    // Before it is first started there are no pods, and then there may be so many that it is only busy.
+    if (running.includes('kwok')) void this.#takeUpOverduePods();
   }
 
   /** kwok comes back to a pod that it has let go only when it is started. */

@@ -15,7 +15,6 @@ import type { ComponentFailure } from '../../local/component-process.ts';
 import { startControlPlane } from '../../local/control-plane.ts';
 import type { ControlPlane } from '../../local/control-plane.ts';
 import { openClusterClient } from '../../local/cluster-client.ts';
-import type { ResourcePath } from '../../kubernetes/client.ts';
 import type { Pod } from '../../planners/objects.ts';
 import { SEARCH_ATTRIBUTES } from '../../workflows/search-attributes.ts';
 import { COMPONENT_NAMES, listInstances } from '../../local/instance.ts';
@@ -201,31 +200,21 @@ describe('embedded control plane', () => {
   }, 60_000);
 
   it('takes up a pod that kwok has let go since then', async () => {
-    const [nodes, pods] = (['nodes', 'pods'] as const).map((resource) => ({
-      group: '',
-      version: 'v1',
-      resource,
-    })) as [ResourcePath, ResourcePath];
+    const nodes = { group: '', version: 'v1', resource: 'nodes' };
+    const pods = { group: '', version: 'v1', resource: 'pods', namespace: 'default' };
     const { metadata, ...node } = nodeObject('late', 9);
     const { [MANAGED_NODE]: fake, ...annotations } = metadata.annotations;
     await first.client.create(nodes, { ...node, metadata: { ...metadata, annotations } });
-    const pod = { namespace: 'default', name: 'let-go' };
-    await first.client.create(
-      { ...pods, namespace: 'default' },
-      {
-        apiVersion: 'v1',
-        kind: 'Pod',
-        metadata: pod,
-        spec: { nodeName: 'late', containers: [{ name: 'main', image: 'app:1' }] },
-      },
-    );
+    const name = 'let-go';
+    const spec = { nodeName: 'late', containers: [{ name: 'main', image: 'app:1' }] };
+    await first.client.create(pods, { apiVersion: 'v1', kind: 'Pod', metadata: { name }, spec });
     const change = { metadata: { annotations: { [MANAGED_NODE]: fake } } };
     // A node that becomes one of kwok's, and is not new to it: what is on it already is passed over.
     await first.client.patch({ ...nodes, name: 'late' }, 'merge', change);
     await found(
       'it runs',
       async () => {
-        const { status } = await first.client.get<Pod>({ ...pods, ...pod });
+        const { status } = await first.client.get<Pod>({ ...pods, name });
         return status?.phase === 'Running' ? true : undefined;
       },
       50_000,
