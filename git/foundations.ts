@@ -3,8 +3,9 @@
 import { pause } from '../kubernetes/backoff.ts';
 import type { Condition, KubernetesObject } from '../planners/objects.ts';
 import type { CommitContext } from './commit.ts';
+import { isDefinition } from './definitions.ts';
 import type { PreparedObject } from './prepare.ts';
-import { isDefinition, problemOf } from './prepare.ts';
+import { problemOf } from './prepare.ts';
 import type { Problem } from './problems.ts';
 import { getOrUndefined } from '../kubernetes/get-or-undefined.ts';
 

@@ -13,10 +13,11 @@ import { FIELD_MANAGER } from '../planners/names.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
 import type { CommitContent, CommitContext } from './commit.ts';
 import { PARALLEL, forEachLimited } from './commit.ts';
+import { isDefinition } from './definitions.ts';
 import { findFieldLine } from './field-line.ts';
 import { patchCommand } from './patch-command.ts';
 import type { PreparedObject } from './prepare.ts';
-import { isDefinition, problemOf } from './prepare.ts';
+import { problemOf } from './prepare.ts';
 import type { Problem } from './problems.ts';
 import { keeperOf } from './refusals.ts';
 

@@ -9,6 +9,7 @@ import { APPLYSET } from './inventory.ts';
 import type { InventoryEntry } from './inventory-content.ts';
 import type { Manifest } from './manifests.ts';
 import { isObject, objectLabel } from './manifests.ts';
+import { customKinds } from './definitions.ts';
 import { resolveDependencies } from './depends-on.ts';
 import { compareObjects, compareSteps, stageOf } from './order.ts';
 import type { Problem } from './problems.ts';
@@ -224,11 +225,6 @@ export function isWorkload(manifest: Pick<Manifest, 'group' | 'kind'>): boolean 
   return WORKLOAD_KINDS.has(manifest.kind) && (manifest.group === GROUP || manifest.group === 'apps');
 }
 
-/** What defines a kind of its own. */
-export function isDefinition({ group, kind }: Pick<Manifest, 'group' | 'kind'>): boolean {
-  return group === 'apiextensions.k8s.io' && kind === 'CustomResourceDefinition';
-}
-
 /** A ReplicationController: its pods are replaced by a rolling update. */
 export function isController({ group, kind }: Pick<Manifest, 'group' | 'kind'>): boolean {
   return group === '' && kind === 'ReplicationController';
@@ -268,27 +264,6 @@ function findDuplicates(objects: readonly PreparedObject[]): Problem[] {
       );
   }
   return problems;
-}
-
-/** Kinds that the CustomResourceDefinitions among the manifests will serve. */
-function customKinds(manifests: readonly Manifest[]): ReadonlyMap<string, ServedKind> {
-  const kinds = new Map<string, ServedKind>();
-  for (const manifest of manifests) {
-    if (!isDefinition(manifest)) continue;
-    const spec = manifest.body['spec'];
-    if (!isObject(spec) || !isObject(spec['names']) || !Array.isArray(spec['versions'])) continue;
-    const { kind, plural } = spec['names'];
-    const group = spec['group'];
-    if (typeof kind !== 'string' || typeof plural !== 'string' || typeof group !== 'string') continue;
-    for (const version of spec['versions'] as readonly unknown[]) {
-      if (!isObject(version) || typeof version['name'] !== 'string' || version['served'] !== true) continue;
-      kinds.set(`${group}/${version['name']}/${kind}`, {
-        resource: plural,
-        namespaced: spec['scope'] === 'Namespaced',
-      });
-    }
-  }
-  return kinds;
 }
 
 async function unknownKind(manifest: Manifest, context: PrepareContext): Promise<Problem> {
