@@ -7,6 +7,7 @@ import { ObjectCheck } from './check-object.ts';
 import { listMetadata } from './listed-metadata.ts';
 import type { CommitContent, CommitContext } from './commit.ts';
 import { PARALLEL, byPlace, forEachLimited, prepareCommit } from './commit.ts';
+import { checkNames } from './definition-names.ts';
 import { chooseHeir } from './heirs.ts';
 import { entryKey, groupOf, pruneCandidates } from './inventory-content.ts';
 import type { InventoryEntry } from './inventory-content.ts';
@@ -94,7 +95,10 @@ export async function checkCommit(
     context.signal,
   );
   await check.settle(prepared.objects, options.patientUntilMs ?? 0);
-  problems.push(...check.problems, ...(await checkVersions(context, content, todo, check.changes)));
+  problems.push(...check.problems);
+  // What is a definition's own: names, and versions that objects need.
+  problems.push(...(await checkNames(context, content, todo, check.changes)));
+  problems.push(...(await checkVersions(context, content, todo, check.changes)));
   const entries = (await readInventory(context, problems))?.entries ?? new Map<string, InventoryEntry>();
   const wanted = prepared.objects.map(inventoryEntry);
   const prunes = context.repository.prune && context.heal === undefined;

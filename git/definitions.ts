@@ -17,6 +17,10 @@ export interface Definition {
   readonly namespaced: boolean;
   /** Versions that are served. */
   readonly versions: readonly string[];
+  /** As the apiserver completes it where it is not named. */
+  readonly listKind: string;
+  /** What else it may be asked for by: singular (completed too) and short names. */
+  readonly aliases: readonly string[];
 }
 
 /** What a manifest defines; undefined: no kind that could be served. */
@@ -25,14 +29,23 @@ export function definitionOf(manifest: Manifest): Definition | undefined {
   if (!isDefinition(manifest) || !isObject(spec)) return undefined;
   const { names, versions, group, scope } = spec;
   if (!isObject(names) || !Array.isArray(versions)) return undefined;
-  const { kind, plural } = names;
+  const { kind, plural, listKind, singular, shortNames } = names;
   if (typeof kind !== 'string' || typeof plural !== 'string' || typeof group !== 'string') return undefined;
   const served = (versions as readonly unknown[]).flatMap((version) =>
     isObject(version) && typeof version['name'] === 'string' && version['served'] === true
       ? [version['name']]
       : [],
   );
-  return { group, kind, plural, namespaced: scope === 'Namespaced', versions: served };
+  const short = Array.isArray(shortNames) ? shortNames.filter((name) => typeof name === 'string') : [];
+  return {
+    group,
+    kind,
+    plural,
+    namespaced: scope === 'Namespaced',
+    versions: served,
+    listKind: typeof listKind === 'string' ? listKind : `${kind}List`,
+    aliases: [typeof singular === 'string' ? singular : kind.toLowerCase(), ...short],
+  };
 }
 
 /** Kinds that the CustomResourceDefinitions among the manifests will serve, by `GROUP/VERSION/KIND`. */

@@ -55,9 +55,12 @@ export async function awaitFoundations(
     async (object) => foundationState(object, await getOrUndefined(client, object.path, signal)),
   );
   if (foundations.length > 0) return foundations;
-  return await awaitUsable([...kinds.values()], async ({ manifest: { apiVersion, kind } }) => {
-    const isServed = (await discovery.find(apiVersion, kind, { signal })) !== undefined;
-    return isServed ? { state: 'usable' } : { state: 'waiting', why: `${apiVersion} ${kind} is not served` };
+  return await awaitUsable([...kinds.values()], async ({ path, manifest: { apiVersion, kind } }) => {
+    const served = await discovery.find(apiVersion, kind, { signal });
+    if (served?.resource === path.resource) return { state: 'usable' };
+    discovery.forget(apiVersion);
+    const other = served === undefined ? '' : `, but as ${served.resource}`;
+    return { state: 'waiting', why: `${apiVersion} ${kind} is not served${other}` };
   });
 
   async function awaitUsable(
@@ -123,7 +126,7 @@ export function foundationState(
     return {
       state: 'hopeless',
       why: `its names are not accepted: ${words(names)}`,
-      next: 'Choose other names in `spec.names`, or remove the CustomResourceDefinition that has them.',
+      next: 'Choose other names in `spec.names`, or have the CustomResourceDefinition that has them deleted first: what leaves git is deleted last.',
     };
   }
   const why = established === undefined ? 'no condition yet' : words(established);

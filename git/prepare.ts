@@ -32,7 +32,7 @@ export interface PreparedObject {
   readonly rank: number;
   /** Labels of the objects that must be ready before it is applied. */
   readonly dependsOn: readonly string[];
-  /** The kind comes with a CustomResourceDefinition of this commit and is not served yet, or no longer. */
+  /** The kind comes with a CustomResourceDefinition of this commit and is not served yet, or no longer, or as another one's. */
   readonly deferred: boolean;
 }
 
@@ -74,7 +74,10 @@ export async function prepareObjects(
       );
       continue;
     }
-    const known = served ?? own.get(`${group}/${version}/${kind}`);
+    const defined = own.get(`${group}/${version}/${kind}`);
+    // It is served as the other's whose names they are, until that is gone.
+    const isOfOther = defined !== undefined && served !== undefined && served.resource !== defined.resource;
+    const known = isOfOther ? defined : (served ?? defined);
     if (known === undefined) {
       problems.push(await unknownKind(manifest, context));
       continue;
@@ -84,7 +87,7 @@ export async function prepareObjects(
     const isKept = verbs.length === 0 || verbs.includes('patch');
     // So it is served while its CustomResourceDefinition is being deleted.
     const isLeaving = !isKept && verbs.includes('deletecollection');
-    const isMadeAgain = isLeaving && own.has(`${group}/${version}/${kind}`);
+    const isMadeAgain = isLeaving && defined !== undefined;
     if (isLeaving && !isMadeAgain) {
       problems.push(leavingKind(manifest));
       continue;
@@ -113,7 +116,7 @@ export async function prepareObjects(
       label: objectLabel(place),
       stage: stageOf(manifest),
       wave: manifest.wave,
-      deferred: served === undefined || isMadeAgain,
+      deferred: served === undefined || isMadeAgain || isOfOther,
     });
   }
   objects.sort((a, b) => compareObjects(ordered(a), ordered(b)));

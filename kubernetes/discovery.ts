@@ -14,6 +14,8 @@ export interface ResourceType {
   readonly verbs: readonly string[];
   /** `status`, `scale`, … */
   readonly subresources: readonly string[];
+  /** What else it may be asked for by: singular and short names. */
+  readonly aliases: readonly string[];
 }
 
 /** The apiserver does not serve this kind (now). */
@@ -27,6 +29,8 @@ interface ApiResourceList {
     readonly kind: string;
     readonly namespaced: boolean;
     readonly verbs?: readonly string[];
+    readonly singularName?: string;
+    readonly shortNames?: readonly string[];
   }[];
 }
 
@@ -67,6 +71,11 @@ export class Discovery {
   ): Promise<ResourceType | undefined> {
     const known = await this.#kinds.get(apiVersion);
     return known?.get(kind) ?? (await this.#load(apiVersion, options)).get(kind);
+  }
+
+  /** What is served of a group and version is asked anew next time: it is not what was expected. */
+  forget(apiVersion: string): void {
+    this.#kinds.delete(apiVersion);
   }
 
   /** @throws {UnknownKind} naming the kind and what may be missing */
@@ -148,12 +157,13 @@ function parseResources(
 ): ReadonlyMap<string, ResourceType> {
   const all = list.resources ?? [];
   const kinds = new Map<string, ResourceType>();
-  for (const { name, kind, namespaced, verbs } of all) {
+  for (const { name, kind, namespaced, verbs = [], singularName = '', shortNames = [] } of all) {
     if (name.includes('/') || kinds.has(kind)) continue;
     const subresources = all
       .filter((other) => other.name.startsWith(`${name}/`))
       .map((other) => other.name.slice(name.length + 1));
-    kinds.set(kind, { group, version, kind, resource: name, namespaced, verbs: verbs ?? [], subresources });
+    const aliases = [singularName, ...shortNames].filter((alias) => alias !== '');
+    kinds.set(kind, { group, version, kind, resource: name, namespaced, verbs, subresources, aliases });
   }
   return kinds;
 }

@@ -775,49 +775,104 @@ describe('what Fairlead itself works by', () => {
   );
 });
 
-describe('a kind that never comes to be', () => {
-  it(
-    'fails the commit at the line of its definition, with the reason',
-    inLane(async () => {
-      const repository = await follow('stillborn');
-      const suffix = repository.namespace.split('-').at(-1) ?? '';
-      await grantInCluster(cluster().client, repository.namespace, [
-        'customresourcedefinitions.apiextensions.k8s.io',
-        `gadgets.still${suffix}.example.com`,
-        `gizmos.still${suffix}.example.com`,
-      ]);
-      const definition = (plural: string, kind: string): string => `apiVersion: apiextensions.k8s.io/v1
+describe('a definition whose names are taken', () => {
+  const crds = { group: 'apiextensions.k8s.io', version: 'v1', resource: 'customresourcedefinitions' };
+
+  /** Follows a repository that may keep gadgets and gizmos, and has a Gadget. */
+  async function groundOf(name: string, names: string) {
+    const repository = await follow(name);
+    const group = `${repository.namespace}.example.com`;
+    await grantInCluster(cluster().client, repository.namespace, [
+      'customresourcedefinitions.apiextensions.k8s.io',
+      `gadgets.${group}`,
+      `gizmos.${group}`,
+    ]);
+    const definition = (
+      plural: string,
+      more: string,
+      scope = 'Namespaced',
+    ): string => `apiVersion: ${crds.group}/v1
 kind: CustomResourceDefinition
-metadata: {name: ${plural}.still${suffix}.example.com}
+metadata: {name: ${plural}.${group}}
 spec:
-  group: still${suffix}.example.com
-  scope: Namespaced
-  names: {plural: ${plural}, singular: ${kind.toLowerCase()}, kind: ${kind}, shortNames: [gd]}
+  group: ${group}
+  scope: ${scope}
+  names: {plural: ${plural}, singular: ${plural.slice(0, -1)}, ${more}}
   versions:
   - name: v1
     served: true
     storage: true
     schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
 `;
-      const object = (kind: string): string =>
-        `apiVersion: still${suffix}.example.com/v1\nkind: ${kind}\nmetadata: {name: x}\n`;
-      expect(
-        await repository.commit({ 'a.yaml': `${definition('gadgets', 'Gadget')}---\n${object('Gadget')}` }),
-      ).toMatchObject({ outcome: 'Succeeded' });
+    const object = (kind: string, objectName = 'x'): string =>
+      `apiVersion: ${group}/v1\nkind: ${kind}\nmetadata: {name: ${objectName}}\n`;
+    const first = { 'a.yaml': `${definition('gadgets', names)}---\n${object('Gadget')}` };
+    expect(await repository.commit(first)).toMatchObject({ outcome: 'Succeeded' });
+    const existing = async (): Promise<readonly string[]> => {
+      const { items } = await cluster().client.list(crds);
+      return items.map(({ metadata }) => metadata.name).filter((one) => one.endsWith(group));
+    };
+    return { repository, group, definition, object, existing };
+  }
+
+  it(
+    'is refused before anything is written, also where git drops the one that has them; plan says so',
+    inLane(async () => {
+      const ground = await groundOf('names', 'kind: Gadget, shortNames: [gd]');
+      const { repository, group, definition, object, existing } = ground;
+      const bad = {
+        'a.yaml': undefined,
+        'b.yaml': `# the same kind, of another name and scope\n${definition('gizmos', 'kind: Gadget', 'Cluster')}`,
+        'c.yaml': object('Gadget', 'other'),
+        'd.yaml': configMap('other', 'a'),
+      };
+      const { problems } = await planOf(repository, await repository.git.commit(bad));
+      const told = expect.stringMatching(
+        new RegExp(`the kind Gadget is that of CustomResourceDefinition gadgets\\.${group}`),
+      );
+      expect(problems).toMatchObject([{ code: 'NotEstablished', file: 'b.yaml', line: 8, message: told }]);
+      const { outcome, lines } = await repository.bad({ 'README.md': 'again' });
+      expect({ outcome, lines }).toEqual({
+        outcome: 'Refused',
+        lines: [
+          expect.stringMatching(
+            /^NotEstablished b\.yaml:8@\w+: \S+ gizmos\S+: its names would not be accepted/,
+          ),
+        ],
+      });
+      expect(await repository.get('configmaps', 'other')).toBeUndefined();
+      expect(await existing()).toEqual([`gadgets.${group}`]);
+      const short = await repository.bad({
+        'b.yaml': definition('gizmos', 'kind: Gizmo, shortNames: [gd]'),
+        'c.yaml': object('Gizmo'),
+      });
+      expect(short.lines).toEqual([
+        expect.stringContaining(`the name gd is that of CustomResourceDefinition gadgets.`),
+      ]);
+    }),
+    PATIENCE_MS,
+  );
+
+  it(
+    'that only the apiserver knows of fails the commit at the line of the definition, with the reason',
+    inLane(async () => {
+      // Nothing that is served tells of the kind of lists, and the commit has only one of the two.
+      const ground = await groundOf('lists', 'kind: Gadget, listKind: Gadgets');
+      const { repository, group, definition, object } = ground;
       const { outcome, lines, message } = await repository.bad({
-        'b.yaml': `# the short name is taken\n${definition('gizmos', 'Gizmo')}`,
+        'a.yaml': undefined,
+        'b.yaml': `# the list kind is taken\n${definition('gizmos', 'kind: Gizmo, listKind: Gadgets')}`,
         'c.yaml': object('Gizmo'),
         'd.yaml': configMap('other', 'a'),
       });
       expect(outcome).toBe('Failed');
       expect(lines).toEqual([
         expect.stringMatching(
-          /^NotEstablished b\.yaml:2@\w+: CustomResourceDefinition\.apiextensions\.k8s\.io gizmos\S+: its names are not accepted: ShortNamesConflict: .*gd.* Choose other names/,
+          /^NotEstablished b\.yaml:2@\w+: \S+ gizmos\S+: its names are not accepted: ListKindConflict: .*Gadgets.* Choose other names/,
         ),
       ]);
       expect(message).toContain('NotEstablished b.yaml:2');
-      const crds = { group: 'apiextensions.k8s.io', version: 'v1', resource: 'customresourcedefinitions' };
-      await cluster().client.delete({ ...crds, name: `gizmos.still${suffix}.example.com` });
+      await cluster().client.delete({ ...crds, name: `gizmos.${group}` });
     }),
     PATIENCE_MS,
   );

@@ -31,15 +31,16 @@ let server: WatchServer;
 let context: CommitContext;
 /** The definition's conditions; undefined: it does not exist. */
 let conditions: readonly Condition[] | undefined;
-let isServed: boolean;
+/** The resource that has the kind. */
+let servedAs: string | undefined;
 
 beforeEach(async () => {
   conditions = [];
-  isServed = false;
+  servedAs = undefined;
   server = await WatchServer.start();
   server.intercept = ({ url }, response) => {
-    if (url.pathname === '/apis/example.com/v1' && isServed)
-      answer(response, 200, { resources: [{ name: 'things', kind: 'Thing', namespaced: true }] });
+    if (url.pathname === '/apis/example.com/v1' && servedAs !== undefined)
+      answer(response, 200, { resources: [{ name: servedAs, kind: 'Thing', namespaced: true }] });
     else if (url.pathname.endsWith('/things.example.com') && conditions !== undefined)
       answer(response, 200, { metadata: { name: 'things.example.com' }, status: { conditions } });
     else answer(response, 404, { kind: 'Status', code: 404, reason: 'NotFound' });
@@ -80,13 +81,15 @@ describe('waiting for a definition', () => {
       if (said.length === 1)
         conditions = [{ type: 'Established', status: 'False', reason: 'Installing', message: 'soon' }];
       if (said.length === 2) conditions = [{ type: 'Established', status: 'True' }];
-      if (said.length === 3) isServed = true;
+      if (said.length === 3) servedAs = 'items';
+      if (said.length === 4) servedAs = 'things';
     });
     expect(problems).toEqual([]);
     expect(said).toEqual([
       `${DEFINITION}: it is not established (no condition yet)`,
       `${DEFINITION}: it is not established (Installing: soon)`,
       'Thing.example.com ns/x: example.com/v1 Thing is not served',
+      'Thing.example.com ns/x: example.com/v1 Thing is not served, but as items',
     ]);
   });
 
@@ -102,7 +105,7 @@ describe('waiting for a definition', () => {
     ];
     expect(await wait(20_000)).toEqual([
       `NotEstablished things.yaml:2@abcdef01: ${DEFINITION}: its names are not accepted: ListKindConflict: "ThingList" is in use. ` +
-        'Choose other names in `spec.names`, or remove the CustomResourceDefinition that has them.',
+        'Choose other names in `spec.names`, or have the CustomResourceDefinition that has them deleted first: what leaves git is deleted last.',
     ]);
   });
 
