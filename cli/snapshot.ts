@@ -10,7 +10,7 @@ import type { WorkloadObject, WorkloadTarget } from '../kubernetes/workload-edit
 import { WORKLOAD_KINDS } from '../kubernetes/workload-kinds.ts';
 import { compareRevisions } from '../planners/revision.ts';
 import type { KubernetesObject, Node, PersistentVolumeClaim, Pod } from '../planners/objects.ts';
-import { isReady } from '../planners/availability.ts';
+import { downNodes } from '../planners/down-nodes.ts';
 import { readDrainMark } from '../planners/node-drain.ts';
 import type { Plan } from '../planners/plan.ts';
 import { formatSelector, isEmptySelector } from '../planners/selector.ts';
@@ -23,7 +23,8 @@ import { REQUEST_TIMEOUT_MS } from './session.ts';
 export interface Belongings {
   readonly children: ChildLookups;
   readonly claims: readonly PersistentVolumeClaim[];
-  readonly nodes: readonly Node[];
+  /** Undefined: they could not be read. */
+  readonly nodes: readonly Node[] | undefined;
   /** As in {@link Snapshot}. */
   readonly neighbours?: ReadonlyMap<string, readonly Pod[]>;
 }
@@ -61,10 +62,10 @@ export async function readPlan(session: Session, target: WorkloadTarget): Promis
     optional(notes, list<Node>(session, core('nodes'), { resourceVersion: '0' })),
   ]);
   const neighbours = definition.drains(workload)
-    ? await neighboursOf(session, workload, nodes, notes)
+    ? await neighboursOf(session, workload, nodes ?? [], notes)
     : undefined;
   const children = lookupsOf({ [resource]: revisions, pods });
-  const belongings = { children, claims, nodes, ...(neighbours && { neighbours }) };
+  const belongings = { children, claims: claims ?? [], nodes, ...(neighbours && { neighbours }) };
   return planWorkload(object, target, belongings, session.io.now(), notes);
 }
 
@@ -78,12 +79,11 @@ async function neighboursOf(
   const drained = nodes.filter((node) => readDrainMark(node)?.uid === ref.uid);
   const found = await Promise.all(
     drained.map(async ({ metadata: { name } }) => {
-      const before = notes.length;
       const there = await optional(
         notes,
         list<Pod>(session, core('pods'), { fieldSelector: `spec.nodeName=${name}` }),
       );
-      return notes.length === before ? ([[name, there]] as const) : [];
+      return there === undefined ? [] : ([[name, there]] as const);
     }),
   );
   return new Map(found.flat());
@@ -105,9 +105,9 @@ export function planWorkload(
     ...found,
     revisions: found.revisions.toSorted(compareRevisions),
     claims: claims.filter((claim) => definition.ownsClaim(workload, claim)),
-    ...(definition.runsOnNodes && { nodes }),
+    ...(definition.runsOnNodes && { nodes: nodes ?? [] }),
     ...(definition.drains(workload) && { neighbours: neighbours ?? new Map() }),
-    downNodes: new Set(nodes.filter((node) => !isReady(node)).map((node) => node.metadata.name)),
+    downNodes: nodes === undefined ? new Map() : downNodes(found.pods, lookup(nodes)),
     refusals: new Map(),
   };
   return { object, workload, snapshot, plan: definition.plan(snapshot, now), notes };
@@ -125,14 +125,22 @@ async function list<T>(
   return (await session.client.list<T>(path, { timeoutMs: REQUEST_TIMEOUT_MS, ...options })).items;
 }
 
-/** Without these the plan is nearly as good; that they are missing is said. */
-async function optional<T>(notes: string[], reading: Promise<readonly T[]>): Promise<readonly T[]> {
+function lookup(nodes: readonly Node[]): (name: string) => Node | undefined {
+  const byName = new Map(nodes.map((node) => [node.metadata.name, node]));
+  return (name) => byName.get(name);
+}
+
+/** Without these the plan is nearly as good; that they are missing is said. Undefined: they may not be read. */
+async function optional<T>(
+  notes: string[],
+  reading: Promise<readonly T[]>,
+): Promise<readonly T[] | undefined> {
   try {
     return await reading;
   } catch (error) {
     if (!isForbidden(error)) throw error;
     notes.push(`not looked at: ${error.message}`);
-    return [];
+    return undefined;
   }
 }
 

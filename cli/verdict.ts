@@ -395,6 +395,7 @@ function nextStep({ code, message, pods = [] }: Reason, evidence: Evidence): str
     OnDelete: `kubectl delete pod ${pod} -n ${namespace}`,
     NodeDown:
       'kubectl get nodes   # delete the Node of one that does not come back: its pods are then made elsewhere',
+    NodeGone: `wait: the control plane deletes the pods of a node that is gone, within about a minute; sooner: kubectl delete pod ${pod} -n ${namespace} --force --grace-period=0`,
     NodesAwaited:
       'kubectl get nodes   # mend one of them; or let the update reach other nodes: lower partition, or change its nodeSelector',
     TerminationHeld: held,

@@ -135,7 +135,7 @@ async function* startWatching(
     const belongings = {
       children: cache,
       claims: withClaims ? cache.inNamespace<PersistentVolumeClaim>('persistentvolumeclaims', namespace) : [],
-      nodes: withNodes ? cache.list<Node>('nodes') : [],
+      nodes: withNodes ? cache.list<Node>('nodes') : undefined,
     };
     yield planWorkload(trusted<WorkloadObject>(object), target, belongings, session.io.now(), first.notes);
     const changed = new AbortController();

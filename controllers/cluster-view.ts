@@ -7,7 +7,7 @@ import { childrenOf } from '../kubernetes/workload-children.ts';
 import { parseWorkloadKey } from '../kubernetes/workload-key.ts';
 import type { AnyKind } from '../kubernetes/workload-kinds.ts';
 import { WORKLOAD_KINDS } from '../kubernetes/workload-kinds.ts';
-import { isReady } from '../planners/availability.ts';
+import { downNodes } from '../planners/down-nodes.ts';
 import { readDrainMark } from '../planners/node-drain.ts';
 import type { KubernetesObject, Node, PersistentVolumeClaim, Pod } from '../planners/objects.ts';
 import type { Snapshot, Workload } from '../planners/workload.ts';
@@ -50,9 +50,10 @@ export class ClusterView {
   ): Snapshot<Workload> {
     const { namespace, uid } = workload.ref;
     const definition = this.kind(key);
+    const children = childrenOf(this.#cache, definition, workload.ref);
     return {
       workload,
-      ...childrenOf(this.#cache, definition, workload.ref),
+      ...children,
       claims: definition.hasClaims(workload)
         ? this.#cache
             .inNamespace<PersistentVolumeClaim>('persistentvolumeclaims', namespace)
@@ -60,7 +61,7 @@ export class ClusterView {
         : [],
       ...(definition.runsOnNodes && { nodes: this.#cache.list<Node>('nodes') }),
       ...(definition.drains(workload) && this.#seesAll && { neighbours: this.#neighbours(uid) }),
-      downNodes: this.#downNodes(),
+      downNodes: downNodes(children.pods, (node) => this.#cache.get<Node>('nodes', undefined, node)),
       ...remembered,
     };
   }
@@ -69,13 +70,5 @@ export class ClusterView {
   #neighbours(uid: string): ReadonlyMap<string, readonly Pod[]> {
     const drained = this.#cache.list<Node>('nodes').filter((node) => readDrainMark(node)?.uid === uid);
     return new Map(drained.map(({ metadata: { name } }) => [name, this.#cache.onNode<Pod>('pods', name)]));
-  }
-
-  #downNodes(): ReadonlySet<string> {
-    const down = new Set<string>();
-    for (const node of this.#cache.list<Node>('nodes')) {
-      if (!isReady(node)) down.add(node.metadata.name);
-    }
-    return down;
   }
 }

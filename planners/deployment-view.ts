@@ -5,6 +5,7 @@ import { claimOf } from './controller-ref.ts';
 import { deploymentBudgetOf } from './deployment-budget.ts';
 import type { DeploymentBudget } from './deployment-budget.ts';
 import { planReplicaSetRevision } from './deployment-revision.ts';
+import type { NodeFault } from './down-nodes.ts';
 import type { ControllerRevision, Pod, ReplicaSet } from './objects.ts';
 import { compareRevisions } from './revision.ts';
 import type { RevisionPlan } from './revision.ts';
@@ -54,7 +55,7 @@ export interface DeploymentView {
   readonly released: readonly ReplicaSet[];
   /** Of the ReplicaSets, in the order of their numbers. */
   readonly revisions: readonly ControllerRevision[];
-  readonly downNodes: ReadonlySet<string>;
+  readonly downNodes: ReadonlyMap<string, NodeFault>;
   /** See {@link Snapshot.revisionRefused}. */
   readonly revisionRefused: string | undefined;
 }

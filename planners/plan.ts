@@ -138,6 +138,7 @@ export type ReasonCode =
   | 'ResizePending'
   | 'ResizeRefused'
   | 'NodeDown'
+  | 'NodeGone'
   | 'SelectorEmpty'
   | 'Deleting';
 

@@ -1,13 +1,17 @@
 /** Why a pod that is wanted is not available. */
 
 import { conditionOf, isRunningAndReady } from './availability.ts';
+import type { NodeFault } from './down-nodes.ts';
 import type { Member } from './member.ts';
 import type { KubernetesObject, ObjectMeta, Pod } from './objects.ts';
+import type { ReasonCode } from './plan.ts';
 import type { PlanBuilder } from './plan-builder.ts';
 import type { UpdateView } from './pod-updates.ts';
 
 /** After its grace period kubelet needs a moment to tell that a pod has ended, and whoever set a finalizer to take it off, milliseconds. */
 const TERMINATION_PATIENCE_MS = 10_000;
+
+const NODE_REASONS: Readonly<Record<NodeFault, ReasonCode>> = { NotReady: 'NodeDown', Gone: 'NodeGone' };
 
 /** Gives the reason, and the moment at which time alone will end it. */
 export function explainPod(
@@ -17,9 +21,9 @@ export function explainPod(
 ): void {
   const { downNodes, now } = view;
   const { pod, name } = member;
-  if (pod.spec.nodeName !== undefined && downNodes.has(pod.spec.nodeName)) {
-    plan.wait('NodeDown', { pod: name, detail: pod.spec.nodeName });
-  }
+  const { nodeName = '' } = pod.spec;
+  const fault = downNodes.get(nodeName);
+  if (fault !== undefined) plan.wait(NODE_REASONS[fault], { pod: name, detail: nodeName });
   if (member.terminating) {
     explainTermination(view, plan, pod);
   } else if (member.inPlace !== undefined) {

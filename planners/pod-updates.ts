@@ -1,5 +1,6 @@
 /** Bringing one pod from its revision to another, in place or by a new pod: the same for every kind (A18–A31, design "In-place update"). */
 
+import type { NodeFault } from './down-nodes.ts';
 import { hasGate, isGateOpen, resizeRefusal } from './in-place-state.ts';
 import { openGateAction } from './in-place-writes.ts';
 import type { InPlaceContext } from './in-place-writes.ts';
@@ -30,7 +31,7 @@ export interface UpdateView<M extends Member> {
   readonly update: ControllerRevision | undefined;
   /** Revisions by what the label of their pods says: the name (S1), or the hash (D4). */
   readonly byLabel: ReadonlyMap<string, ControllerRevision>;
-  readonly downNodes: ReadonlySet<string>;
+  readonly downNodes: ReadonlyMap<string, NodeFault>;
   readonly refusals: ReadonlyMap<string, Refusal>;
   /** What the label of a pod at {@link update} says. */
   readonly updateLabel: string | undefined;

@@ -23,6 +23,7 @@ const ORDER: readonly ReasonCode[] = [
   'ClaimStale',
   'ClaimOwners',
   'NodeDown',
+  'NodeGone',
   'NodesAwaited',
   'TerminationHeld',
   'TerminationOverdue',
@@ -171,6 +172,8 @@ export function sentence(
       return `the apiserver refuses to resize ${who}${what}`;
     case 'NodeDown':
       return `${who} ${be} on a node that is down${what}`;
+    case 'NodeGone':
+      return `${who} ${be} on a node that is gone${what}`;
     case 'SelectorEmpty':
       return 'the selector is empty and selects everything; nothing is done';
     case 'Deleting':

@@ -12,6 +12,7 @@ import type {
   PodTemplate,
   ReplicaSet,
 } from './objects.ts';
+import type { NodeFault } from './down-nodes.ts';
 import type { Refusal } from './plan.ts';
 
 export type WorkloadKind = 'StatefulSet' | 'DaemonSet' | 'Deployment';
@@ -208,8 +209,8 @@ export interface Snapshot<W extends Workload> {
    * other namespaces cannot be seen.
    */
   readonly neighbours?: ReadonlyMap<string, readonly Pod[]>;
-  /** Names of nodes that are gone or not Ready, for reasons. */
-  readonly downNodes: ReadonlySet<string>;
+  /** Of the nodes of its pods those that are gone or not Ready, for reasons. */
+  readonly downNodes: ReadonlyMap<string, NodeFault>;
   readonly refusals: ReadonlyMap<string, Refusal>;
   /** Pods that a batch has deleted and that are not there again, by name: the name of the revision that they were deleted for. */
   readonly replaced?: ReadonlyMap<string, string>;

@@ -228,9 +228,14 @@ describe('which pods may be updated now', () => {
   });
 
   it('design "One planner per kind": a node that is down is named', () => {
-    const plan = planOf(rolloutOf({ replicas: 2 }), 'oU', { downNodes: new Set(['node-0']) });
+    const plan = planOf(rolloutOf({ replicas: 2 }), 'oU', { downNodes: new Map([['node-0', 'NotReady']]) });
     expect(plan.waiting[0]).toMatchObject({ code: 'NodeDown', pods: ['web-1'] });
     expect(plan.waiting[0]?.message).toContain('node-0');
+    const gone = planOf(rolloutOf({ replicas: 2 }), 'oU', { downNodes: new Map([['node-0', 'Gone']]) });
+    expect(gone.waiting[0]).toMatchObject({
+      code: 'NodeGone',
+      message: 'web-1 is on a node that is gone: node-0',
+    });
   });
 });
 
@@ -399,7 +404,7 @@ describe('how a pod is updated (A18–A22)', () => {
         snapshotOf(one, {
           revisions: [old, update],
           pods: [podOf(before, 0, old.metadata.name), pod],
-          ...(down && { downNodes: new Set(['node-0']) }),
+          ...(down && { downNodes: new Map([['node-0', 'NotReady']]) }),
         }),
         NOW + seconds * 1_000,
       );

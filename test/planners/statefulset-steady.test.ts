@@ -428,7 +428,7 @@ describe('scaling (S9, S11, S12)', () => {
     });
 
     it('is on a node that is known to be down', () => {
-      expect(told(leaving([]), { downNodes: new Set(['node-0']) })[0]?.[0]).toBe('NodeDown');
+      expect(told(leaving([]), { downNodes: new Map([['node-0', 'NotReady']]) })[0]?.[0]).toBe('NodeDown');
     });
   });
 

@@ -122,7 +122,7 @@ export function daemonSnapshotOf(
     pods: [],
     claims: [],
     nodes: [],
-    downNodes: new Set(),
+    downNodes: new Map(),
     refusals: new Map(),
     ...parts,
   };

@@ -169,7 +169,7 @@ export function deploymentSnapshotOf(
     revisions: replicaSets.map(revisionOfReplicaSet),
     pods: [],
     claims: [],
-    downNodes: new Set(),
+    downNodes: new Map(),
     refusals: new Map(),
     ...parts,
   };

@@ -41,7 +41,7 @@ export class SimulatedCluster {
       revisions: this.revisions,
       pods: [...this.pods.values()],
       claims: [...this.claims.values()],
-      downNodes: new Set(this.downNodes),
+      downNodes: new Map([...this.downNodes].map((node) => [node, 'NotReady'])),
       refusals: new Map(this.refusals),
     };
   }

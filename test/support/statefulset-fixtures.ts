@@ -167,7 +167,7 @@ export function snapshotOf(
     revisions: [],
     pods: [],
     claims: [],
-    downNodes: new Set(),
+    downNodes: new Map(),
     refusals: new Map<string, Refusal>(),
     ...parts,
   };

@@ -64,7 +64,7 @@ function verdict(given: Case): string {
     {
       children: lookupsOf({ controllerrevisions: revisions, pods: pods(made.pods) }),
       claims: [],
-      nodes: [],
+      nodes: undefined,
     },
     NOW,
   );

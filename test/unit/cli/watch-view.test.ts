@@ -29,7 +29,7 @@ function view(
 ): WatchView {
   const made = rollout({ updated, object });
   const children = lookupsOf({ controllerrevisions: made.revisions, pods: change(made.pods) });
-  const planned = planWorkload(made.object, TARGET, { children, claims: [], nodes: [] }, NOW);
+  const planned = planWorkload(made.object, TARGET, { children, claims: [], nodes: undefined }, NOW);
   return viewRollout(planned, { kind: 'StatefulSet', api: 'fairlead.dev/v1beta1', name: 'web' }, NOW);
 }
 
