@@ -14,7 +14,7 @@ import { findFieldLine } from './field-line.ts';
 import type { PreparedObject } from './prepare.ts';
 import { problemOf } from './prepare.ts';
 import type { Problem } from './problems.ts';
-import { servedVersions, withSignal } from './resources.ts';
+import { withSignal } from './resources.ts';
 
 /** Whoever has names in a group: what the commit defines, or the cluster serves. */
 export interface NameHolder {
@@ -61,7 +61,8 @@ export async function checkNames(
     const members = defined.filter((other) => other.definition.group === group);
     let found = takenInCommit(definition, members);
     if (found === undefined) {
-      const all = served.get(group) ?? (await servedOf(context, group));
+      const all =
+        served.get(group) ?? (await context.discovery.resourcesOfGroup(group, withSignal(context.signal)));
       served.set(group, all);
       found = await takenInCluster(context, object.path, definition, members, all);
     }
@@ -122,17 +123,4 @@ async function takenInCluster(
     };
   }
   return undefined;
-}
-
-/** Each resource of a group once, whatever the version. @throws ApiError */
-async function servedOf(
-  { discovery, signal }: CommitContext,
-  group: string,
-): Promise<readonly ResourceType[]> {
-  const options = withSignal(signal);
-  const versions = await servedVersions(discovery, group, options);
-  const all = await Promise.all(
-    versions.map(async (version) => await discovery.resources(`${group}/${version}`, options)),
-  );
-  return [...new Map(all.flat().map((type) => [type.resource, type])).values()];
 }

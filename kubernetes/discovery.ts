@@ -34,11 +34,13 @@ interface ApiResourceList {
   }[];
 }
 
+interface ApiGroup {
+  readonly name: string;
+  readonly versions: readonly { readonly version: string }[];
+}
+
 interface ApiGroupList {
-  readonly groups?: readonly {
-    readonly name: string;
-    readonly versions: readonly { readonly version: string }[];
-  }[];
+  readonly groups?: readonly ApiGroup[];
 }
 
 /** Splits `apps/v1` and `v1`. */
@@ -117,6 +119,21 @@ export class Discovery {
       group.versions.map(({ version }) => `${group.name}/${version}`),
     );
     return [...(core.versions ?? []), ...named];
+  }
+
+  /** Every resource of a group that has a name, once, in whatever versions it is served; none where the group is not. */
+  async resourcesOfGroup(group: string, options: RequestOptions = {}): Promise<readonly ResourceType[]> {
+    const path = `/apis/${encodeURIComponent(group)}`;
+    const { versions = [] } = await this.#client
+      .request<Partial<ApiGroup>>({ ...options, method: 'GET', path })
+      .catch((error: unknown): Partial<ApiGroup> => {
+        if (isNotFound(error)) return {};
+        throw error;
+      });
+    const all = await Promise.all(
+      versions.map(async ({ version }) => await this.resources(`${group}/${version}`, options)),
+    );
+    return [...new Map(all.flat().map((type) => [type.resource, type])).values()];
   }
 
   /** All resources of one group and version; empty if it is not served. */

@@ -41,9 +41,7 @@ async function refused(
   holder: { readonly code: number; readonly deletionTimestamp?: string } = { code: 200 },
 ): Promise<readonly string[]> {
   ground.server.intercept = ({ url: { pathname } }, response) => {
-    if (pathname === '/api') answer(response, 200, { versions: ['v1'] });
-    else if (pathname === '/apis')
-      answer(response, 200, { groups: [{ name: 'ex.com', versions: [{ version: 'v1' }] }] });
+    if (pathname === '/apis/ex.com') answer(response, 200, { name: 'ex.com', versions: [{ version: 'v1' }] });
     else if (pathname === '/apis/ex.com/v1')
       answer(response, 200, {
         resources: SERVED.map(([name, kind, short]) => ({
