@@ -5,6 +5,7 @@ import { stringifyJson } from '../kubernetes/json.ts';
 import { whyNamespaceEnds } from '../kubernetes/namespace-end.ts';
 import type { UpdateReference } from '../kubernetes/rolling-update-objects.ts';
 import { escapeUnsafe, oneLine } from '../kubernetes/safe-text.ts';
+import { fullStop } from '../kubernetes/sentence.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
 import { ChangingNote } from './changing-note.ts';
 import type { AskedRun } from './controller-session.ts';
@@ -308,7 +309,7 @@ export async function runControllerExplain(call: Call): Promise<ExitCode> {
       notes,
     } as const;
     if (await printStructured(io, options, document)) return EXIT.ok;
-    io.out(`${oneLine(`replicationcontroller/${reference.name}: ${sentence}.`)}\n`);
+    io.out(`${oneLine(`replicationcontroller/${reference.name}: ${fullStop(sentence)}`)}\n`);
     const isLost = plan.step.do === 'refuse' && plan.step.code === 'NextLost';
     if (isUnderWay(plan) || isLost) io.out(`${oneLine(`  progress: ${describeProgress(plan.progress)}`)}\n`);
     if (git?.drift !== undefined) io.out(`${oneLine(`  drift:    ${git.drift}`)}\n`);

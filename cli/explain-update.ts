@@ -1,5 +1,7 @@
 /** Why an update of a ReplicationController does not get on, and what to do about it; from what was read, asking nobody. */
 
+import { MEND_REFUSAL } from '../git/own-rights.ts';
+import { adviseAdmission, formatAdvice, readAdmission } from '../kubernetes/admission-refusal.ts';
 import { whyLastFailed } from '../kubernetes/attempts.ts';
 import { isReady } from '../planners/availability.ts';
 import type { Pod } from '../planners/objects.ts';
@@ -207,13 +209,14 @@ function commandForLeft({ view }: RollingUpdatePlan, left: readonly Pod[]): stri
 }
 
 /** What ends a wait that may not end by itself. */
-function stuckNext(plan: RollingUpdatePlan, { code, pods = [] }: UpdateReason): string | undefined {
+function stuckNext(plan: RollingUpdatePlan, { code, message, pods = [] }: UpdateReason): string | undefined {
   const namespace = plan.view.namespace;
   const out = wayOut(plan, `fairlead rollout abort rc/${plan.view.name} -n ${namespace}`);
   const orElse = plan.view.isRollback ? '' : `, or ${out}`;
+  const refusal = readAdmission(message);
   const steps: Readonly<Record<string, string | undefined>> = {
     PodNotReady: plan.view.isRollback ? wayOutOfRollback(plan) : `wait, or ${out}`,
-    PodRefused: `make room (kubectl describe quota -n ${namespace})${orElse}`,
+    PodRefused: `${refusal === undefined ? MEND_REFUSAL : formatAdvice(adviseAdmission(refusal, namespace))}${orElse}`,
     ControllerLeaving: commandToLetGo(plan.view.old) ?? commandToLetGo(plan.view.nextController),
     [RIVAL]: `give the other one a selector of its own, or delete it${plan.view.old === undefined ? '' : orElse}`,
     [EDITED]: `kubectl delete pods ${pods.join(' ')} -n ${namespace}`,

@@ -13,6 +13,7 @@ import type { LeaseState } from './lease.ts';
 import { leaseName, readLease } from './lease.ts';
 import { whyNobodyActs } from './lease-watch.ts';
 import { oneLine } from '../kubernetes/safe-text.ts';
+import { fullStop } from '../kubernetes/sentence.ts';
 import { targetOf, withSession } from './session.ts';
 import type { Document } from './structured.ts';
 import { CLI_API_VERSION, printStructured } from './structured.ts';
@@ -93,7 +94,7 @@ export async function runExplain(call: Call): Promise<ExitCode> {
     };
     if (await printStructured(io, options, document)) return EXIT.ok;
     const lines = [
-      `${formatWorkload(argument)}: ${verdict.sentence}.`,
+      `${formatWorkload(argument)}: ${fullStop(verdict.sentence)}`,
       ...details(document, isInProcess, trouble?.text, io.now()),
     ];
     io.out(`${lines.map(oneLine).join('\n')}\n`);

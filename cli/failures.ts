@@ -1,5 +1,6 @@
 /** The one place where an error becomes words and an exit code. */
 
+import { adviseAdmission, formatAdvice, readAdmission } from '../kubernetes/admission-refusal.ts';
 import { ApiError } from '../kubernetes/api-error.ts';
 import type { ResourcePath } from '../kubernetes/client.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
@@ -123,11 +124,14 @@ function describeUnserved(path: ResourcePath, message: string): string {
 
 const RBAC = /User "([^"]+)" cannot (\w+) resource "([^"]+)" in API group "([^"]*)"/;
 
-/** Names the rule that is missing and the commands that add it; a refusal by admission is quoted as it is. */
+/** Names the rule that is missing and the commands that add it; a refusal by admission is quoted, with what to do about it. */
 function describeForbidden(error: ApiError): string {
+  if (typeof error.path === 'string') return error.message;
   const match = RBAC.exec(error.message);
-  if (match === null || typeof error.path === 'string') {
-    return error.message;
+  if (match === null) {
+    const refusal = readAdmission(error.message);
+    if (refusal === undefined) return error.message;
+    return `${error.message}\n  ${formatAdvice(adviseAdmission(refusal, error.path.namespace ?? ''))}`;
   }
   const [, user = '', verb = '', resource = '', group = ''] = match;
   const { namespace } = error.path;

@@ -1,6 +1,8 @@
 /** Why is nothing happening? From what was read to one sentence, and what supports it. Pure. */
 
 import { MEND_REFUSAL } from '../git/own-rights.ts';
+import { adviseAdmission, formatAdvice, readAdmission } from '../kubernetes/admission-refusal.ts';
+import { NAMESPACE_ENDS } from '../kubernetes/api-error.ts';
 import { forbiddenChanges } from '../kubernetes/in-place-only.ts';
 import { trusted } from '../kubernetes/values.ts';
 import type { WorkloadObject } from '../kubernetes/workload-edit.ts';
@@ -65,7 +67,8 @@ export interface Verdict {
   readonly next?: string;
 }
 
-const REFUSED = `${MEND_REFUSAL}; it is tried again by itself`;
+const TRIED_AGAIN = 'it is tried again by itself';
+const REFUSED = `${MEND_REFUSAL}; ${TRIED_AGAIN}`;
 const UNDRAINED = 'roll out without draining: take `drain` out of the manifest';
 
 /** What to do about faults that only the worker sees: answers to its writes and of Temporal, and pods that no selector finds. */
@@ -318,8 +321,6 @@ function temporalAway({ run, plan }: Evidence): Verdict | undefined {
   };
 }
 
-/** The apiserver's words for a write into a namespace that is being deleted. */
-const NAMESPACE_ENDS = / because it is being terminated/;
 /** The first pod whose name is taken, in the words of that reason. */
 const POD_IN_WORDS = /(?:^|\bin the place of )([a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)(?= is not made|[:;,]|$)/;
 
@@ -346,7 +347,12 @@ export function refusalOf(object: WorkloadObject): Refusal | undefined {
 
 /** With what the plan knows beside it: where an abort leads, and which pod holds a namespace that is being deleted. */
 function nextOfRefusal({ message, next }: Refusal, evidence: Evidence): string {
-  if (next === REFUSED) return `${next}${orAbort(howToGoBack(evidence))}`;
+  if (next === REFUSED) {
+    const refusal = readAdmission(message);
+    const namespace = evidence.workload.ref.namespace;
+    const mend = refusal && `${formatAdvice(adviseAdmission(refusal, namespace))}; ${TRIED_AGAIN}`;
+    return `${mend ?? next}${orAbort(howToGoBack(evidence))}`;
+  }
   if (!NAMESPACE_ENDS.test(message)) return next;
   const held = evidence.plan.waiting.find(
     ({ code }) => code === 'TerminationHeld' || code === 'LeftoverHeld',

@@ -1,5 +1,6 @@
 /** Files of a commit to Kubernetes objects, each knowing its place in the repository, with every error of the commit. */
 
+import { fullStop } from '../kubernetes/sentence.ts';
 import { createHash } from 'node:crypto';
 import { ANNOTATION, APPLYSET_LABEL, GIT_ANNOTATIONS, LAST_APPLIED } from '../planners/names.ts';
 import type { JsonObject } from '../planners/objects.ts';
@@ -71,7 +72,7 @@ export class ManifestReader {
     if (this.#budget.isExhausted) return;
     for (const item of readDocuments(text, this.#budget)) {
       if ('code' in item) {
-        this.#add(problem(item.code, sentence(item.message), { file: path, line: item.line }));
+        this.#add(problem(item.code, fullStop(item.message), { file: path, line: item.line }));
       } else {
         for (const { value, line } of flatten(item.value, item.line, item, 0)) {
           this.#add(toManifest(value, line, path, source));
@@ -369,8 +370,4 @@ function describe(value: unknown): string {
   if (value === '') return 'empty';
   if (Array.isArray(value)) return 'a list';
   return typeof value === 'object' ? 'a mapping' : `a ${typeof value}`;
-}
-
-function sentence(message: string): string {
-  return message.endsWith('.') ? message : `${message}.`;
 }

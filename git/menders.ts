@@ -3,12 +3,18 @@
  * though the field is in the schema, or the quota is raised, by an object that is applied before. Pure but for {@link notMendedYet}.
  */
 
+import { readAdmission } from '../kubernetes/admission-refusal.ts';
 import type { ApiError } from '../kubernetes/api-error.ts';
-import { isInvalid, isNotFound, isUnconverted, lostVersion } from '../kubernetes/api-error.ts';
+import {
+  NAMESPACE_ENDS,
+  isInvalid,
+  isNotFound,
+  isUnconverted,
+  lostVersion,
+} from '../kubernetes/api-error.ts';
 import { getOrUndefined } from '../kubernetes/get-or-undefined.ts';
 import { asRecord } from '../kubernetes/values.ts';
 import { ANNOTATION } from '../planners/names.ts';
-import { LIMIT_RANGE, POD_SECURITY, QUOTA, missingIn } from './admission-words.ts';
 import type { CommitContext } from './commit.ts';
 import { versionsOf } from './lost-versions.ts';
 import type { PreparedObject } from './prepare.ts';
@@ -31,16 +37,16 @@ function mendersOf(error: ApiError, object: PreparedObject): readonly Mender[] {
   const { message } = error;
   const { namespace, path, manifest } = object;
   const found: Mender[] = [];
-  const [, quota, isUnsaid] = QUOTA.exec(message) ?? [];
-  if (quota !== undefined) found.push({ group: '', kind: 'ResourceQuota', namespace, name: quota });
-  if (isUnsaid !== undefined || LIMIT_RANGE.test(message))
+  const refusal = readAdmission(message);
+  if (refusal?.by === 'ResourceQuota')
+    found.push({ group: '', kind: 'ResourceQuota', namespace, name: refusal.name });
+  if (refusal?.by === 'LimitRange' || (refusal?.by === 'ResourceQuota' && refusal.isUnsaid))
     found.push({ group: '', kind: 'LimitRange', namespace });
-  const missing = missingIn(message);
-  if (missing !== undefined) {
-    const { group, kind, name, isNamespaced } = missing;
+  if (refusal?.by === 'MissingObject') {
+    const { group, kind, name, isNamespaced } = refusal.missing;
     found.push({ group, kind, name, ...(isNamespaced && { namespace }) });
   }
-  if (POD_SECURITY.test(message) || / because it is being terminated/.test(message))
+  if (refusal?.by === 'PodSecurity' || NAMESPACE_ENDS.test(message))
     found.push({ group: '', kind: 'Namespace', name: namespace });
   if (/ storageclass that provisions the pvc must support resize/.test(message))
     found.push({ group: 'storage.k8s.io', kind: 'StorageClass' });

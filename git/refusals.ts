@@ -2,6 +2,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 
+import { POLICY, adviseAdmission, isOwnPolicy, readAdmission } from '../kubernetes/admission-refusal.ts';
 import {
   ApiError,
   isConflict,
@@ -17,12 +18,12 @@ import type { FieldKeeper } from '../kubernetes/managed-fields.ts';
 import { BEFORE_FIRST_APPLY, appliedEntry, hasOwners, lettingGo } from '../kubernetes/managed-fields.ts';
 import { resourceId } from '../kubernetes/resource-path.ts';
 import { byCause } from '../kubernetes/response-errors.ts';
+import { fullStop } from '../kubernetes/sentence.ts';
 import { shellWord } from '../kubernetes/shell-word.ts';
 import { asRecord } from '../kubernetes/values.ts';
 import { ANNOTATION, FIELD_MANAGER } from '../planners/names.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
 import { ownField } from '../planners/values.ts';
-import { LIMIT_RANGE, POD_SECURITY, QUOTA, missingIn } from './admission-words.ts';
 import type { FieldConflict } from './decision.ts';
 import { describeConflicts, isTakenBySync, readConflicts } from './decision.ts';
 import { findFieldLine } from './field-line.ts';
@@ -122,7 +123,7 @@ export function toProblem(
     const { unreached } = error;
     const text = unreached.kind === 'aggregation' ? `what serves it cannot be reached: ${message}` : message;
     const { file, line } = object.manifest;
-    return unreachedProblem(unreached, end(text), { file, line, object: object.label });
+    return unreachedProblem(unreached, fullStop(text), { file, line, object: object.label });
   }
   const lost = lostVersion(error);
   if (lost !== undefined) return lostVersionProblem(object, lost);
@@ -136,7 +137,7 @@ export function toProblem(
       field === undefined || source === undefined
         ? undefined
         : findFieldLine(source, object.manifest.line, field);
-    const text = end(shorten(message));
+    const text = fullStop(shorten(message));
     return {
       ...problemOf(object, isUnknown ? 'UnknownField' : 'Invalid', text, line),
       ...policyFor(message),
@@ -149,14 +150,14 @@ export function toProblem(
   if (/not yet ready to handle request/.test(message)) return undefined;
   if (isForbidden(error))
     return {
-      ...problemOf(object, 'Forbidden', end(message)),
+      ...problemOf(object, 'Forbidden', fullStop(message)),
       ...clusterGrantFor(object),
       ...admissionFor(object, message),
       ...leavingFor(object, error),
     };
   if (isNotFound(error)) {
     const namespace = /namespaces? "[^"]+" not found/.test(message);
-    return problemOf(object, namespace ? 'NamespaceNotFound' : 'UnknownKind', end(message));
+    return problemOf(object, namespace ? 'NamespaceNotFound' : 'UnknownKind', fullStop(message));
   }
   const conflicts = fieldConflicts(error);
   if (conflicts !== undefined)
@@ -165,7 +166,7 @@ export function toProblem(
       ...handOver(object, conflicts, setting),
     };
   if (isTransient(error) || status === 409 || status === 401) return undefined;
-  return problemOf(object, 'Refused', end(message));
+  return problemOf(object, 'Refused', fullStop(message));
 }
 
 /** Who owns its fields the apiserver tells by converting the object to each version that is named there. */
@@ -185,37 +186,18 @@ function clusterGrantFor({ namespace }: PreparedObject): Pick<Problem, 'next'> {
   };
 }
 
-/**
- * What admission refuses no grant permits: its answers have the status of a missing permission. What is a missing permission is told by the
- * words of the authorizer (`cannot create resource`) and of the checks of roles (`attempting to grant`).
- */
+/** What admission refuses no grant permits: its answers have the status of a missing permission. */
 function admissionFor({ namespace = '' }: PreparedObject, message: string): Pick<Problem, 'next'> {
-  if (/ cannot \S+ resource |attempting to grant/.test(message)) return {};
-  const [, quota, allowed] = QUOTA.exec(message) ?? [];
-  if (allowed !== undefined)
-    return {
-      next: `Say how much each container asks for, as the quota ${quota ?? ''} wants it, or give the namespace a LimitRange with defaults.`,
-    };
-  if (quota !== undefined)
-    return {
-      next: `Ask for less, delete what is not needed, or have the quota raised (\`kubectl describe resourcequota ${quota} -n ${namespace}\`); ${TRIED_BY_ITSELF}.`,
-    };
-  if (POD_SECURITY.test(message))
-    return {
-      next: `Correct what it names in the pod, or have the label pod-security.kubernetes.io/enforce of namespace ${namespace} changed.`,
-    };
-  const missing = missingIn(message);
-  if (missing !== undefined)
-    return { next: `Commit the ${missing.kind} ${missing.name} too, or name one that is there.` };
-  const [, webhook] = /admission webhook "([^"]+)" denied the request/.exec(message) ?? [];
-  if (webhook !== undefined)
-    return { next: `Do as the admission webhook ${webhook} says, or have it changed.` };
-  if (DENIED.test(message)) return policyFor(message);
-  return LIMIT_RANGE.test(message)
-    ? {
-        next: `Keep to what the LimitRange allows (\`kubectl describe limitrange -n ${namespace}\`), or have it changed.`,
-      }
-    : {};
+  const refusal = readAdmission(message);
+  if (refusal === undefined) return {};
+  if (refusal.by === 'MissingObject') {
+    const { kind, name } = refusal.missing;
+    return { next: `Commit the ${kind} ${name} too, or name one that is there.` };
+  }
+  const { what, command } = adviseAdmission(refusal, namespace);
+  const shows = command === undefined ? '' : ` (\`${command}\`)`;
+  const again = refusal.by === 'ResourceQuota' && !refusal.isUnsaid ? `; ${TRIED_BY_ITSELF}` : '';
+  return { next: `${what.charAt(0).toUpperCase()}${what.slice(1)}${shows}${again}.` };
 }
 
 /** No permission helps in a namespace that is on its way out. */
@@ -296,13 +278,10 @@ function hintFor(text: string, field: string | undefined): Pick<Problem, 'next'>
 
 /** Somebody else's policy: there may be no field that is wrong. */
 export function policyFor(message: string): Pick<Problem, 'next'> {
-  const [, policy = ''] = DENIED.exec(message) ?? [];
-  if (policy === '' || policy.startsWith(OWN_POLICIES)) return {};
-  return { next: `Do as ValidatingAdmissionPolicy ${policy} says, or have it changed.` };
+  const refusal = readAdmission(message);
+  if (refusal?.by !== 'ValidatingAdmissionPolicy') return {};
+  return { next: `Do as ValidatingAdmissionPolicy ${refusal.name} says, or have it changed.` };
 }
-
-const DENIED = /ValidatingAdmissionPolicy '([^']*)' with binding '[^']*' denied request: /;
-const OWN_POLICIES = 'fairlead-';
 
 const LASTING = /field is immutable|is immutable after creation|updates to \w+ spec for fields other than/;
 /** The same in the words of single kinds, and of the apiserver's newer checks: believed where something is there that can keep a field. */
@@ -386,7 +365,7 @@ function shorten(message: string): string {
       .replace(/^failed to create typed patch object \([^)]*\): /, '')
       .replace(/^.*?strict decoding error: /, '')
       .replace(/^[\w.]+ "[^"]*" is forbidden: (?=ValidatingAdmissionPolicy)/, '')
-      .replace(DENIED, (whole, policy: string) => (policy.startsWith(OWN_POLICIES) ? '' : whole))
+      .replace(POLICY, (whole, policy: string) => (isOwnPolicy(policy) ? '' : whole))
       // Said whenever the schema already refused something.
       .replace(
         /,? ?<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation/g,
@@ -443,8 +422,4 @@ function worthHiding(value: unknown): string[] {
   if (typeof value !== 'string' && typeof value !== 'number') return [];
   const text = String(value);
   return text.length >= 4 ? [text] : [];
-}
-
-function end(message: string): string {
-  return /[.!?]$/.test(message) ? message : `${message}.`;
 }

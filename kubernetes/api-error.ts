@@ -139,6 +139,9 @@ export function isByAdmission(error: unknown): error is ApiError {
   );
 }
 
+/** The words for a write into a namespace that is being deleted, where the answer itself is not at hand. */
+export const NAMESPACE_ENDS = / because it is being terminated/;
+
 /** 403 of a create: the namespace is being deleted. */
 export function isNamespaceTerminating(error: unknown): error is ApiError {
   return (

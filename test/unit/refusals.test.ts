@@ -136,7 +136,7 @@ describe('what is forbidden', () => {
     ],
     [
       head + 'maximum memory usage per Container is 1Gi, but limit is 2Gi',
-      'Keep to what the LimitRange allows (`kubectl describe limitrange -n ns`), or have it changed.',
+      'Keep to what the LimitRange allows, or have it changed (`kubectl describe limitrange -n ns`).',
     ],
   ])('%s', (message, next) => {
     const told = advice(object, { code: 403, reason: 'Forbidden', message });

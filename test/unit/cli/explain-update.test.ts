@@ -425,11 +425,25 @@ describe('why pods do not come', () => {
     expect(next).toBe('wait, or go back: fairlead rollout abort rc/foo -n default');
   });
 
-  it('a quota: what the controller manager says, and what makes room', () => {
+  it.each([
+    [
+      'exceeded quota: small, requested: pods=1',
+      'ask for less, delete what is not needed, or have the quota raised (kubectl describe resourcequota small -n default)',
+    ],
+    ['no PriorityClass with name high was found', 'make the PriorityClass high, or name one that is there'],
+    [
+      'maximum memory usage per Pod is 1Gi, but limit is 2Gi',
+      'keep to what the LimitRange allows, or have it changed (kubectl describe limitrange -n default)',
+    ],
+    [
+      'a plug-in of somebody',
+      'mend what it names (a quota, a policy, a permission: `fairlead check --worker`)',
+    ],
+  ])('pods that are refused, in the words of the controller manager: %s', (why, next) => {
     const all = world('ScaleDown');
     const { controllers, ...snapshot } = all.snapshot('foo');
     const isNew = (image: string | undefined) => image === 'app:2';
-    const message = 'pods "foo-x-abcde" is forbidden: exceeded quota: small, requested: pods=1';
+    const message = `pods "foo-x-abcde" is forbidden: ${why}`;
     const conditions = [{ type: 'ReplicaFailure', status: 'True', reason: 'FailedCreate', message }] as const;
     const refused = controllers.map((one) =>
       isNew(one.spec.template?.spec.containers[0]?.image)
@@ -440,12 +454,10 @@ describe('why pods do not come', () => {
     const found = explained({ ...snapshot, controllers: refused, pods });
     expect(found).toMatchObject({
       verdict: 'PodRefused',
-      sentence: expect.stringMatching(
-        /^foo-\w+ has 0 of 1 pods: pods are forbidden: exceeded quota: small, requested: pods=1$/,
-      ),
-      next: 'make room (kubectl describe quota -n default), or go back: fairlead rollout abort rc/foo -n default',
+      sentence: expect.stringMatching(new RegExp(`^foo-\\w+ has 0 of 1 pods: pods are forbidden: ${why}$`)),
+      next: `${next}, or go back: fairlead rollout abort rc/foo -n default`,
     });
-    expect(found.status).toContain('exceeded quota: small');
+    expect(found.status).toContain(why);
   });
 
   it('a namespace that is being deleted: nothing is advised', () => {

@@ -183,9 +183,15 @@ describe('failures', () => {
     });
   });
 
-  it('a refusal by an admission plugin is quoted', () => {
-    const error = new ApiError(request, { status: 403, reason: 'Forbidden', text: 'exceeded quota: pods' });
-    expect(describeFailure(error).message).toContain('exceeded quota: pods');
+  it.each([
+    ['exceeded quota: few, requested: pods=1', ' (kubectl describe resourcequota few -n shop)'],
+    ['no PriorityClass with name high was found', 'make the PriorityClass high, or name one that is there'],
+  ])('a refusal by an admission plugin is quoted, with what to do: %s', (why, next) => {
+    const text = `pods "web-0" is forbidden: ${why}`;
+    const error = new ApiError(request, { status: 403, reason: 'Forbidden', text });
+    const [first, second] = describeFailure(error).message.split('\n');
+    expect(first).toContain(why);
+    expect(second).toContain(next);
   });
 
   it.each([

@@ -405,6 +405,24 @@ describe('explain', () => {
     );
   });
 
+  it.each([
+    [
+      'exceeded quota: few, requested: pods=1, used: pods=2, limited: pods=2',
+      'ask for less, delete what is not needed, or have the quota raised (kubectl describe resourcequota few -n default)',
+    ],
+    ['no PriorityClass with name high was found', 'make the PriorityClass high, or name one that is there'],
+    [
+      'maximum memory usage per Container is 1Gi, but limit is 2Gi',
+      'keep to what the LimitRange allows, or have it changed (kubectl describe limitrange -n default)',
+    ],
+  ])('a pod that admission refuses: %s', (why, next) => {
+    const message = `the apiserver refuses to create web-2: pods "web-2" is forbidden: ${why}`;
+    const conditions = [{ type: 'Reconciling', status: 'True', reason: 'CreateRefused', message }] as const;
+    expect(verdict({ object: { conditions }, pods: (all) => all.slice(0, 2) })).toBe(
+      `Waiting: it waits: ${message} → ${next}; it is tried again by itself; or go back: fairlead rollout abort statefulset.fairlead.dev/web -n default`,
+    );
+  });
+
   describe('in a namespace that is being deleted, in which an abort can make nothing either', () => {
     const message =
       'the apiserver refuses to create web-2: unable to create new content in namespace default because it is being terminated';

@@ -115,7 +115,12 @@ function waitsFor(object: WorkloadObject): readonly ReasonCode[] {
   const target = { group: 'fairlead.dev', version: 'v1beta1', kind: 'StatefulSet' } as const;
   const children = lookupsOf({ controllerrevisions: [], pods: [] });
   const names = { namespace: 'default', name: 'web' };
-  const { plan } = planWorkload(object, { ...target, ...names }, { children, claims: [], nodes: undefined }, 0);
+  const { plan } = planWorkload(
+    object,
+    { ...target, ...names },
+    { children, claims: [], nodes: undefined },
+    0,
+  );
   return plan.waiting.map(({ code }) => code);
 }
 
