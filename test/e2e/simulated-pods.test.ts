@@ -376,6 +376,26 @@ describe('around pods', () => {
     expect((await client.get<ObservedPod>(path('again'))).metadata.deletionTimestamp).toBeUndefined();
   });
 
+  it('never deletes the next pod of a name when one is killed, which the apiserver removes itself', async () => {
+    const [node] = (await client.list({ group: '', version: 'v1', resource: 'nodes' })).items;
+    const killAgainAndAgain = async (name: string) => {
+      for (let round = 0; round < 40; round += 1) {
+        const pod = {
+          apiVersion: 'v1',
+          kind: 'Pod',
+          metadata: { name },
+          spec: { nodeName: node?.metadata.name, containers: [{ name: 'app', image: 'web:1' }] },
+        };
+        const { metadata } = await client.create({ ...path(name), name: undefined }, pod);
+        // What kwok does meanwhile differs from round to round.
+        await new Promise((resolve) => setTimeout(resolve, (round % 5) * 4));
+        // One that is not there any more was deleted by somebody else.
+        await client.delete(path(name), { uid: metadata.uid, gracePeriodSeconds: 0 });
+      }
+    };
+    await Promise.all(Array.from({ length: 12 }, (_, index) => killAgainAndAgain(`killed-${String(index)}`)));
+  });
+
   it('binds claims to volumes that exist only as objects, and deletes them with their claims', async () => {
     const claims = { group: '', version: 'v1', resource: 'persistentvolumeclaims', namespace: NAMESPACE };
     const volumes = { group: '', version: 'v1', resource: 'persistentvolumes' };
