@@ -7,7 +7,7 @@ import { ApplicationFailure } from '@temporalio/common';
 
 import { InventoryStore } from '../git/inventory.ts';
 import type { CommitNews } from '../git/notifications.ts';
-import { NewsRefusedError, NewsUnansweredError, notify } from '../git/notifications.ts';
+import { NewsPutOffError, NewsRefusedError, NewsUnansweredError, notify } from '../git/notifications.ts';
 import type { Repository } from '../git/repositories.ts';
 import { ProblemError, formatProblem } from '../git/problems.ts';
 import type { Problem } from '../git/problems.ts';
@@ -94,6 +94,7 @@ export function createSyncActivities(dependencies: SyncActivityDependencies) {
       await notify(receiver, { cluster, name, url }, input.news, { signal });
     } catch (error) {
       if (error instanceof NewsUnansweredError) throw unanswered(error, input.news);
+      if (error instanceof NewsPutOffError) throw putOff(error);
       if (!(error instanceof NewsRefusedError)) throw error;
       const { message, name: type } = error;
       throw ApplicationFailure.create({ message, type, nonRetryable: true });
@@ -134,6 +135,17 @@ export function createSyncActivities(dependencies: SyncActivityDependencies) {
   }
 
   return asActivities({ stopStrayCommits, lookAtRepository, notifyReceiver, reportReceiver });
+}
+
+/** Milliseconds for which a receiver may put a news off: newer ones wait behind it, and each has two minutes. */
+const LONGEST_PUT_OFF_MS = 60_000;
+/** Also where it asks for less. */
+const SHORTEST_PUT_OFF_MS = 500;
+
+/** The next try is when it has asked for it. */
+function putOff({ message, name: type, retryAfterMs }: NewsPutOffError): Error {
+  const nextRetryDelay = Math.max(SHORTEST_PUT_OFF_MS, Math.min(retryAfterMs, LONGEST_PUT_OFF_MS));
+  return ApplicationFailure.create({ message, type, nextRetryDelay });
 }
 
 /** Milliseconds between tries without an answer: the first pause, each next one in these times, and the longest. */

@@ -65,8 +65,21 @@ export class NewsUnansweredError extends Error {
   }
 }
 
+/** A receiver answered when it is to be asked again. */
+export class NewsPutOffError extends Error {
+  readonly retryAfterMs: number;
+  constructor(message: string, retryAfterMs: number) {
+    super(message);
+    this.name = 'NewsPutOffError';
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
 /** Client errors after which the same request may succeed: slow, in conflict, too early, too many. Redirects are final: none is followed. */
 const PASSING_STATUSES: ReadonlySet<number> = new Set([408, 409, 425, 429]);
+
+/** Statuses that may come with `Retry-After` (RFC 9110 §10.2.3, RFC 6585 §4). */
+const PUTTING_OFF: ReadonlySet<number> = new Set([429, 503]);
 
 /** A proxy's word for a server behind it that does not answer. */
 const GATEWAY_TIMEOUT = 504;
@@ -79,7 +92,7 @@ export interface PostLimits {
 
 /**
  * Tells one receiver. Redirects are not followed, and no error holds what is in a file or in an answer.
- * @throws NewsRefusedError; NewsUnansweredError; Error when it may succeed later. All name the receiver and what its server answered
+ * @throws NewsRefusedError; NewsUnansweredError; NewsPutOffError; Error when it may succeed later. All name the receiver and what its server answered
  */
 export async function notify(
   receiver: Receiver,
@@ -92,25 +105,36 @@ export async function notify(
   const call = await CALLS[receiver.type](receiver, repository, news).catch((error: unknown) => {
     throw cannot(`its secret cannot be read: ${errorCode(error) ?? 'no file'}`);
   });
-  const status = await post(call, receiver, news.delivery, { signal, timeoutMs }).catch((error: unknown) => {
-    // Without the cause: an error of an address quotes it.
-    if (signal?.aborted === true) throw cannot('given up');
-    const code = errorCode(error);
-    const how =
-      code === 'ABORT_ERR'
-        ? `did not answer within ${String(timeoutMs / 1_000)} s`
-        : code === 'ECONNRESET'
-          ? 'broke the connection before it answered'
-          : undefined;
-    throw how === undefined
-      ? cannot((code === undefined ? undefined : distrust(code, call.url)) ?? code ?? 'no answer')
-      : new NewsUnansweredError(`${who} ${how} (${ANSWER_FIRST})`);
-  });
+  const { status, retryAfter } = await post(call, receiver, news.delivery, { signal, timeoutMs }).catch(
+    (error: unknown) => {
+      // Without the cause: an error of an address quotes it.
+      if (signal?.aborted === true) throw cannot('given up');
+      const code = errorCode(error);
+      const how =
+        code === 'ABORT_ERR'
+          ? `did not answer within ${String(timeoutMs / 1_000)} s`
+          : code === 'ECONNRESET'
+            ? 'broke the connection before it answered'
+            : undefined;
+      throw how === undefined
+        ? cannot((code === undefined ? undefined : distrust(code, call.url)) ?? code ?? 'no answer')
+        : new NewsUnansweredError(`${who} ${how} (${ANSWER_FIRST})`);
+    },
+  );
   if (status >= 200 && status <= 299) return;
   const message = `${who} answered with status ${status}`;
   if (status === GATEWAY_TIMEOUT) throw new NewsUnansweredError(`${message} (${ANSWER_FIRST})`);
+  const retryAfterMs = PUTTING_OFF.has(status) ? waitOf(retryAfter, Date.now()) : undefined;
+  if (retryAfterMs !== undefined) throw new NewsPutOffError(message, retryAfterMs);
   const isFinal = status >= 300 && status <= 499 && !PASSING_STATUSES.has(status);
   throw isFinal ? new NewsRefusedError(message) : new Error(message);
+}
+
+/** Milliseconds that a `Retry-After` asks for, in seconds or as a date, from `now`; undefined: it says nothing of the kind. */
+function waitOf(retryAfter: string | undefined, now: number): number | undefined {
+  if (retryAfter === undefined) return undefined;
+  const wait = /^\d+$/.test(retryAfter) ? Number(retryAfter) * 1_000 : Date.parse(retryAfter) - now;
+  return Number.isNaN(wait) ? undefined : Math.max(0, wait);
 }
 
 /** Certificates that an authority of one's own would make good. */
@@ -259,10 +283,10 @@ async function post(
   { caFile }: Receiver,
   delivery: string,
   { signal, timeoutMs }: { readonly signal: AbortSignal | undefined; readonly timeoutMs: number },
-): Promise<number> {
+): Promise<{ readonly status: number; readonly retryAfter: string | undefined }> {
   const ca = caFile === undefined ? undefined : await readFile(caFile);
   const limit = startDeadline(timeoutMs, signal);
-  return await new Promise<number>((resolve, reject) => {
+  return await new Promise<Awaited<ReturnType<typeof post>>>((resolve, reject) => {
     const options = {
       method: 'POST',
       headers: {
@@ -278,7 +302,7 @@ async function post(
     const asked = open(url, { ...options, ...(ca !== undefined && { ca }) }, (answer) => {
       // What it says is of no use, and may hold anything.
       answer.destroy();
-      resolve(answer.statusCode ?? 0);
+      resolve({ status: answer.statusCode ?? 0, retryAfter: answer.headers['retry-after'] });
     });
     asked.on('error', reject);
     asked.end(body);

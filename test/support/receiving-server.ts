@@ -15,6 +15,8 @@ export class ReceivingServer {
   readonly received: Received[] = [];
   /** Status of the next answers; the last one stays. `hang`: none. `reset`: the connection ends. */
   readonly answers: (number | 'hang' | 'reset')[] = [200];
+  /** Header of each answer. */
+  retryAfter: string | undefined;
   /** Milliseconds that each answer takes. */
   answerAfterMs = 0;
   readonly #server: Server;
@@ -29,7 +31,9 @@ export class ReceivingServer {
         if (answer === 'reset') request.socket.destroy();
         if (typeof answer !== 'number') return;
         setTimeout(() => {
-          response.writeHead(answer, { location: '/elsewhere' }).end('answer');
+          const { retryAfter } = this;
+          const asked = retryAfter === undefined ? {} : { 'retry-after': retryAfter };
+          response.writeHead(answer, { location: '/elsewhere', ...asked }).end('answer');
         }, this.answerAfterMs);
       });
     });

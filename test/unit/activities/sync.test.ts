@@ -72,6 +72,25 @@ it('one that was answered is made again soon', async () => {
   expect(await failureAt(1, 1)).toMatchObject({ nonRetryable: false, nextRetryDelay: undefined });
 });
 
+it.each([
+  [429, '20', 20_000],
+  [503, '20', 20_000],
+  [503, '0', 500],
+  [429, '86400', 60_000],
+  [429, 'Wed, 21 Oct 2015 07:28:00 GMT', 500],
+  [429, 'soon', undefined],
+  // Only these two say so.
+  [500, '20', undefined],
+])('one that is put off (%d, Retry-After: %s) is made again after %p ms', async (status, after, delay) => {
+  server.answers[0] = status;
+  server.retryAfter = after;
+  try {
+    expect(await failureAt(1)).toMatchObject({ nonRetryable: false, nextRetryDelay: delay });
+  } finally {
+    server.retryAfter = undefined;
+  }
+});
+
 it('a commit that is known to run is stopped also while visibility does not tell of it yet', async () => {
   const asked: string[] = [];
   const workflow = {
