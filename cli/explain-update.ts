@@ -217,6 +217,8 @@ function stuckNext(plan: RollingUpdatePlan, { code, message, pods = [] }: Update
   const steps: Readonly<Record<string, string | undefined>> = {
     PodNotReady: plan.view.isRollback ? wayOutOfRollback(plan) : `wait, or ${out}`,
     PodRefused: `${refusal === undefined ? MEND_REFUSAL : formatAdvice(adviseAdmission(refusal, namespace))}${orElse}`,
+    PodsBound:
+      "wait: the cluster's garbage collector lets them go; where it does not, see that kube-controller-manager runs, and its log",
     ControllerLeaving: commandToLetGo(plan.view.old) ?? commandToLetGo(plan.view.nextController),
     [RIVAL]: `give the other one a selector of its own, or delete it${plan.view.old === undefined ? '' : orElse}`,
     [EDITED]: `kubectl delete pods ${pods.join(' ')} -n ${namespace}`,

@@ -76,9 +76,7 @@ async function planObject(
   heals: boolean | undefined,
 ): Promise<Outcome> {
   const { label } = object;
-  if (object.deferred) {
-    return { object: label, action: 'create', why: 'its kind comes with this commit', differences: [] };
-  }
+  if (object.deferred) return await planDeferred(context, object);
   const live = await getOrUndefined(context.client, object.path);
   const input = await decisionInput(context, object, live);
   const decision = decide(input);
@@ -107,6 +105,21 @@ async function planObject(
     case 'apply':
       return await moved(context, object, await dryRun(context, object, live));
   }
+}
+
+/** What its kind has to come for first cannot be tried; of a kind that is served in other versions the object may be there already. */
+async function planDeferred(
+  { client, discovery }: CommitContext,
+  { label, path, manifest }: PreparedObject,
+): Promise<PlannedChange> {
+  const kinds = await discovery.resourcesOfGroup(path.group);
+  const served = kinds.find(({ resource }) => resource === path.resource);
+  const isNewVersion = served !== undefined && served.version !== path.version;
+  const live = isNewVersion ? await getOrUndefined(client, { ...path, version: served.version }) : undefined;
+  if (live === undefined)
+    return { object: label, action: 'create', why: 'its kind comes with this commit', differences: [] };
+  const why = `${manifest.version} of its kind comes with this commit: what changes is known when that is there`;
+  return { object: label, action: 'change', why, differences: [] };
 }
 
 /** A workload that is created while the same one of this repository exists under the other API takes its pods over. */

@@ -8,6 +8,8 @@ import { readRun } from './controller-session.ts';
 import type { Session } from './session.ts';
 
 const LOOK_MS = 1_000;
+/** More than clocks differ. */
+const LONG_AGO_MS = 60_000;
 
 export class RunWatch {
   readonly #session: Session;
@@ -61,6 +63,13 @@ export class RunWatch {
     this.#isLooking = false;
     this.#lookedAt = now;
     this.#run = run;
-    this.#noneSince = run.state === 'none' || run.state === 'closed' ? (this.#noneSince ?? now) : undefined;
+    const isNone = run.state === 'none' || run.state === 'closed';
+    this.#noneSince = isNone ? (this.#noneSince ?? noneSince(run, now)) : undefined;
   }
+}
+
+/** Of a run that has closed long ago, whatever the clocks, no other one is about to begin in its place. Milliseconds since the epoch. */
+function noneSince(run: AskedRun, now: number): number {
+  const endedAt = run.state === 'closed' ? Date.parse(run.endedAt ?? '') : Number.NaN;
+  return now - endedAt > LONG_AGO_MS ? endedAt : now;
 }

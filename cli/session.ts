@@ -28,6 +28,8 @@ export interface Session {
 
 /** Requests of one verb are few: a silent apiserver is reported rather than waited for. */
 export const REQUEST_TIMEOUT_MS = 10_000;
+/** An apiserver that has much to do is given so long, milliseconds, whatever `--timeout` says. */
+const SHORTEST_REQUEST_MS = 3_000;
 
 /**
  * Runs `work` with a session that is closed afterwards, also on Ctrl-C.
@@ -36,7 +38,7 @@ export const REQUEST_TIMEOUT_MS = 10_000;
 export async function withSession<T>(call: Call, work: (session: Session) => Promise<T>): Promise<T> {
   const settings = readSettings(call);
   const connection = await connectionOf(call);
-  const client = new KubernetesClient(connection);
+  const client = new KubernetesClient(connection, { longestRequestMs: longestRequest(call.options) });
   const stop = () => {
     client.close();
   };
@@ -54,6 +56,11 @@ export async function withSession<T>(call: Call, work: (session: Session) => Pro
     call.io.interrupted.removeEventListener('abort', stop);
     client.close();
   }
+}
+
+/** Whoever waits no longer than so waits no longer for an answer either; `0` is no limit. */
+function longestRequest({ timeout = 0 }: GlobalOptions): number | undefined {
+  return timeout === 0 ? undefined : Math.max(timeout, SHORTEST_REQUEST_MS);
 }
 
 /** Settings that need no cluster. */

@@ -14,6 +14,7 @@ import type { ExitCode } from './exit-codes.ts';
 import { EXIT } from './exit-codes.ts';
 import type { Call } from './io.ts';
 import { JsonLines } from './json-lines.ts';
+import { LeaseWatch } from './lease-watch.ts';
 import { FRAME_MS, LivePrinter } from './live-printer.ts';
 import { awaitWorkload } from './follow-workload.ts';
 import { WorkloadNotFound } from './read-workload.ts';
@@ -48,8 +49,16 @@ export async function runWatch(call: Call<WatchVerbOptions>): Promise<ExitCode> 
       // Says what is forbidden before anything is drawn.
       const first = await firstPlan(session, target, signal);
       if (first === undefined) return io.interrupted.aborted ? EXIT.interrupted : EXIT.timeout;
-      const watched = startWatching(session, first, target, signal, (text) => {
-        printer.note(text);
+      const notes = new Map<'watch' | 'leader', string>();
+      const note = (of: 'watch' | 'leader', text: string) => {
+        notes.set(of, text);
+        printer.note([...notes.values()].find((one) => one !== '') ?? '');
+      };
+      const watched = startWatching(session, first, target, signal, (text) => note('watch', text));
+      let isWaiting = false;
+      void tellWhetherAnybodyActs(session, signal, {
+        isWaiting: () => isWaiting,
+        tell: (text) => note('leader', text),
       });
       for await (const planned of watched) {
         if (planned === undefined) {
@@ -57,6 +66,7 @@ export async function runWatch(call: Call<WatchVerbOptions>): Promise<ExitCode> 
           return EXIT.failed;
         }
         const view = viewRollout(planned, argument, io.now());
+        isWaiting = !view.done;
         printer.show(view);
         const code = options.untilDone === true ? codeOf(view, planned.object) : undefined;
         if (code !== undefined) return code;
@@ -86,6 +96,25 @@ async function firstPlan(
     }
   }
   return undefined;
+}
+
+/** While something is to be done: that nobody does it, once, until somebody does. Never rejects; ends with `signal`. */
+async function tellWhetherAnybodyActs(
+  session: Session,
+  signal: AbortSignal,
+  { isWaiting, tell }: { readonly isWaiting: () => boolean; readonly tell: (text: string) => void },
+): Promise<void> {
+  const leader = new LeaseWatch(session);
+  let isTold = false;
+  while (!signal.aborted) {
+    // That the apiserver does not answer is told by the watch.
+    const nobody = isWaiting() ? await leader.look().catch(() => undefined) : undefined;
+    if (signal.aborted) return;
+    if (nobody !== undefined && !isTold) tell(`${nobody}, so nobody acts`);
+    if (nobody === undefined && isTold) tell('');
+    isTold = nobody !== undefined;
+    await pause(TICK_MS, signal);
+  }
 }
 
 function codeOf({ state, done }: WatchView, object: WorkloadObject): ExitCode | undefined {

@@ -121,6 +121,8 @@ export interface ClientOptions {
    * this process may not write. Dry runs are exempt: they change nothing.
    */
   readonly beforeWrite?: () => void;
+  /** No request waits longer, whatever it asks for itself; milliseconds. @default as each asks */
+  readonly longestRequestMs?: number | undefined;
   readonly onRequest?: (record: RequestRecord) => void;
   /** The apiserver's `Warning` headers. */
   readonly onWarning?: (message: string, request: { readonly method: string; readonly path: string }) => void;
@@ -149,6 +151,7 @@ export class KubernetesClient {
             transport: new HttpTransport(connection),
             guards: options.beforeWrite === undefined ? [] : [options.beforeWrite],
             impersonate: undefined,
+            longestRequestMs: options.longestRequestMs ?? Infinity,
             onRequest: options.onRequest,
             onWarning: options.onWarning,
           };

@@ -12,7 +12,7 @@ import { describePath, resourceId, urlPath } from './resource-path.ts';
 import { responseError, transportError } from './response-errors.ts';
 import { errorCode, trusted } from './values.ts';
 
-export const DEFAULT_TIMEOUT_MS = 30_000;
+const DEFAULT_TIMEOUT_MS = 30_000;
 
 /** Reviews are POSTs that store nothing, so they need no guard. */
 const REVIEWS: ReadonlySet<string> = new Set(['authorization.k8s.io', 'authentication.k8s.io']);
@@ -22,6 +22,7 @@ export interface RequestContext {
   readonly transport: HttpTransport;
   readonly guards: readonly (() => void)[];
   readonly impersonate: string | undefined;
+  readonly longestRequestMs: number;
   readonly onRequest: ClientOptions['onRequest'];
   readonly onWarning: ClientOptions['onWarning'];
 }
@@ -29,6 +30,14 @@ export interface RequestContext {
 /** A request that changes nothing although it is no GET: it is not guarded. */
 export interface SentRequest extends RawRequest {
   readonly harmless?: boolean;
+}
+
+/** How long a request may take, milliseconds; of a watch: until it stands. */
+export function timeoutOf(
+  { longestRequestMs }: Pick<RequestContext, 'longestRequestMs'>,
+  { timeoutMs = DEFAULT_TIMEOUT_MS }: Pick<RawRequest, 'timeoutMs'>,
+): number {
+  return Math.min(timeoutMs, longestRequestMs);
 }
 
 /** Names the request for errors. */
@@ -41,7 +50,7 @@ export function identify(context: RequestContext, request: RawRequest): RequestI
  * @throws {ApiError} or what a guard threw, or the reason of `request.signal`
  */
 export async function exchange<T>(context: RequestContext, request: SentRequest): Promise<T> {
-  const deadline = startDeadline(request.timeoutMs ?? DEFAULT_TIMEOUT_MS, request.signal);
+  const deadline = startDeadline(timeoutOf(context, request), request.signal);
   try {
     const response = await open(context, request, deadline.signal, false);
     const text = await readText(context, request, response, deadline.signal);

@@ -7,7 +7,7 @@ import type { RequestIdentity } from './api-error.ts';
 import type { RawRequest, ResourcePath, WatchEvent, WatchOptions } from './client.ts';
 import { startDeadline } from './deadline.ts';
 import { parseJson } from './json.ts';
-import { asApiError, DEFAULT_TIMEOUT_MS, identify, open } from './requester.ts';
+import { asApiError, identify, open, timeoutOf } from './requester.ts';
 import type { RequestContext } from './requester.ts';
 import { trusted } from './values.ts';
 import { statusError, transportError } from './response-errors.ts';
@@ -39,7 +39,7 @@ export async function* openWatch<T>(
     },
   };
   const idle = startDeadline(idleMs, options.signal);
-  const head = startDeadline(options.timeoutMs ?? DEFAULT_TIMEOUT_MS, idle.signal);
+  const head = startDeadline(timeoutOf(context, options), idle.signal);
   let body: IncomingMessage | undefined;
   try {
     const response = await open(context, request, head.signal, true);

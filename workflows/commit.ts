@@ -53,6 +53,8 @@ class CommitRun {
   #supersededBy: string | undefined;
   /** Problems of objects that are left out, which nothing waits for. */
   #leftOut = 0;
+  /** A write is under way. */
+  #isUncounted = false;
 
   constructor(input: CommitInput) {
     const { workflowId, runId, originalExecutionRunId, startTime } = workflowInfo();
@@ -224,13 +226,9 @@ class CommitRun {
       const part = from === 0 ? '' : `, from ${from + 1}`;
       const name = `${stageName(stage)}${isPart ? `, ${stepName(wave, rank)}` : ''}`;
       const { applyStage } = this.#mutate(`apply ${name}: ${count} objects${part}`);
-      const result: Awaited<ReturnType<typeof applyStage>> = await applyStage({
-        ...this.#reference,
-        stage,
-        ...(isPart && { wave, rank }),
-        changes,
-        from,
-      });
+      const result: Awaited<ReturnType<typeof applyStage>> = await this.#counting(
+        applyStage({ ...this.#reference, stage, ...(isPart && { wave, rank }), changes, from }),
+      );
       if (result.outcome === 'superseded') return false;
       this.#display.applied(stage, result);
       from = result.next;
@@ -270,17 +268,27 @@ class CommitRun {
     for (let from: number | undefined = 0; from !== undefined;) {
       const what = isAfterRollouts ? 'what the rollouts needed' : `${candidates - from} objects`;
       const { pruneCommit } = this.#mutate(`prune ${what}`);
-      const result: Awaited<ReturnType<typeof pruneCommit>> = await pruneCommit({
-        ...this.#reference,
-        from,
-        known: this.#display.counts.pruned,
-        ...(isAfterRollouts && { isAfterRollouts }),
-      });
+      const result: Awaited<ReturnType<typeof pruneCommit>> = await this.#counting(
+        pruneCommit({
+          ...this.#reference,
+          from,
+          known: this.#display.counts.pruned,
+          ...(isAfterRollouts && { isAfterRollouts }),
+        }),
+      );
       if (result.outcome === 'superseded') return false;
       this.#display.pruned(result);
       from = result.next;
     }
     return true;
+  }
+
+  /** A write that is cut off says nothing of what it has written. */
+  async #counting<T>(write: Promise<T>): Promise<T> {
+    this.#isUncounted = true;
+    const result = await write;
+    this.#isUncounted = false;
+    return result;
   }
 
   async #awaitRollouts(): Promise<void> {
@@ -320,10 +328,11 @@ class CommitRun {
   async #record(outcome: CommitOutcome): Promise<RecordCommitResult | undefined> {
     this.#display.closed(outcome, this.#supersededBy);
     const { recordCommit } = this.#mutate(`record: ${outcome}`);
+    const isCutOff = this.#isUncounted && (outcome === 'Superseded' || outcome === 'Canceled');
     return await recordCommit({
       ...this.#reference,
       outcome,
-      ...this.#display.counts,
+      ...(!isCutOff && this.#display.counts),
       ...(this.#supersededBy !== undefined && { supersededBy: this.#supersededBy }),
       problems: this.#display.problems,
       notes: this.#display.notes,

@@ -187,9 +187,20 @@ describe('an object that is refused until another of its commit is written', () 
       const { namespace } = repository;
       const group = `${namespace}.example.com`;
       await grantKinds(namespace, group);
-      const two = definition(group, ['size', 'color'], ['v1', 'v2']);
-      const begin = { 'a.json': two, 'b.json': gadget(group, 'one', { size: 1, color: 2 }) };
+      const begin = {
+        'a.json': definition(group, ['size', 'color']),
+        'b.json': gadget(group, 'one', { size: 1, color: 2 }),
+      };
       expect(await repository.commit(begin)).toMatchObject({ outcome: 'Succeeded' });
+      const two = definition(group, ['size', 'color'], ['v1', 'v2']);
+      const early = { 'a.json': two, 'b.json': gadget(group, 'one', { size: 1 }, 'v2') };
+      const { changes } = await planOf(repository, await repository.git.commit(early));
+      expect(changes.find(({ object }) => object.startsWith('Gadget'))).toMatchObject({
+        action: 'change',
+        why: expect.stringContaining('v2 of its kind comes with this commit'),
+      });
+      const back = { 'a.json': two, 'b.json': begin['b.json'] };
+      expect(await repository.commit(back)).toMatchObject({ outcome: 'Succeeded' });
 
       const moved = { 'b.json': gadget(group, 'one', { size: 1 }, 'v2'), 'c.yaml': configMap('one', 'a') };
       const gone = { 'a.json': definition(group, ['size', 'color'], ['v2']) };

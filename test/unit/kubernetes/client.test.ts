@@ -162,6 +162,17 @@ describe('failures', () => {
     expect(records).toMatchObject([{ status: 0 }]);
   });
 
+  it('gives up sooner where nobody waits for so long', async () => {
+    server.intercept = () => true;
+    const hasty = new KubernetesClient(plainConnection(server.url), { longestRequestMs: 50 });
+    try {
+      await expect(hasty.get(POD)).rejects.toThrow('RequestTimeout: no answer within 50 ms');
+      await expect(hasty.get(POD, { timeoutMs: 20 })).rejects.toThrow('no answer within 20 ms');
+    } finally {
+      hasty.close();
+    }
+  });
+
   it('gives up in time also where no connection is free yet', async () => {
     server.intercept = () => true;
     const stop = new AbortController();
