@@ -54,12 +54,14 @@ export function planDrift(snapshot: DriftSnapshot): DriftPlan {
   const due: Due[] = [];
   const fights: DriftEvent[] = [];
   let nextMs = Number.POSITIVE_INFINITY;
+  const leaving = leavingNamespaces(snapshot.drifts);
   for (const [key, drift] of snapshot.drifts) {
     const known = snapshot.known.get(drift.object);
     const since =
       known !== undefined && isSameDrift(known, drift) ? known.since : new Date(now).toISOString();
     const held = snapshot.mayHeal
-      ? whyNotMade(snapshot.triedFor.get(key), since, snapshot.commit, drift)
+      ? (whyNotMade(snapshot.triedFor.get(key), since, snapshot.commit, drift) ??
+        (leaving.has(namespaceOf(key)) ? 'its namespace is being deleted' : undefined))
       : undefined;
     const told = { ...drift, since, ...(held !== undefined && { held }) };
     if (!snapshot.mayHeal || told.held !== undefined) {
@@ -80,6 +82,22 @@ export function planDrift(snapshot: DriftSnapshot): DriftPlan {
     if (fight !== undefined) fights.push(fightEvent(drift, fight, waitMs));
   }
   return { drifted, due, fights, nextMs };
+}
+
+/** Namespaces of the commit that are on their way out: nothing is made in them until they are gone, and made again. */
+function leavingNamespaces(drifts: DriftSnapshot['drifts']): ReadonlySet<string> {
+  const isLeaving = ({ change, held }: Drift) => change === 'deleted' && held !== undefined;
+  return new Set(
+    [...drifts].flatMap(([key, drift]) => {
+      const [, name] = /^\/Namespace\/\/(.+)$/.exec(key) ?? [];
+      return name !== undefined && isLeaving(drift) ? [name] : [];
+    }),
+  );
+}
+
+/** Of a key of the inventory. */
+function namespaceOf(key: string): string {
+  return key.split('/')[2] ?? '';
 }
 
 /** Two owners that both insist; who has changed it beside them is not named. */

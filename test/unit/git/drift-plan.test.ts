@@ -65,6 +65,28 @@ describe('an object that differs', () => {
     expect(plan.drifted.get(key)).not.toHaveProperty('putBackAt');
   });
 
+  it('waits until its namespace, which is being deleted, is gone; then both are put back at once', () => {
+    const namespace = driftOf('', {
+      object: 'Namespace shop',
+      change: 'deleted',
+      held: 'it is being deleted',
+    });
+    const gone = { ...driftOf('one', { change: 'deleted' }) };
+    const elsewhere = { ...driftOf('two', { change: 'deleted' }), object: 'ConfigMap tools/two' };
+    const drifts = (shop: Drift) =>
+      new Map([
+        ['/Namespace//shop', shop],
+        ['/ConfigMap/shop/one', gone],
+        ['/ConfigMap/tools/two', elsewhere],
+      ]);
+    const before = planDrift({ ...snapshotOf([]), drifts: drifts(namespace) });
+    expect(before.due.map(({ drift }) => drift.object)).toEqual(['ConfigMap tools/two']);
+    expect(before.drifted.get(gone.object)).toMatchObject({ held: 'its namespace is being deleted' });
+    const { held: _, ...free } = namespace;
+    const after = planDrift({ ...snapshotOf([]), drifts: drifts(free) });
+    expect(after.due).toHaveLength(3);
+  });
+
   it('stays where it is held, and says why', () => {
     const held = driftOf('one', { held: 'bob has pinned it' });
     const plan = planDrift(snapshotOf([held]));
