@@ -2,6 +2,7 @@
 
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 
 import type { Command } from 'commander';
 
@@ -24,6 +25,10 @@ import {
   printer,
 } from './local-verbs.ts';
 import type { LocalOptions } from './local-verbs.ts';
+
+/** An apiserver that was told to end waits a minute for its clients; milliseconds. */
+const SILENT_MS = 90_000;
+const SILENT_LOOK_MS = 250;
 
 function wantedApi({ workloadApi }: LocalOptions): WorkloadApi | undefined {
   const text = workloadApi ?? process.env['FAIRLEAD_WORKLOAD_API'];
@@ -88,6 +93,7 @@ export async function runLocalUp(command: Command): Promise<void> {
   const started = performance.now();
   if (present?.complete === true) {
     checkSame(present, options, api);
+    await awaitSilent(present, directory, report);
     if (!describeInstance(present, directory).running) await resumeControlPlane(name, report);
   } else {
     if (present !== undefined && starterLives(present)) {
@@ -117,6 +123,27 @@ export async function runLocalUp(command: Command): Promise<void> {
     `instance ${name} is up (${seconds} s)\n${addressLines(describeInstance(record, directory))}` +
       `next:\n${aliasLine()}  eval "$(fairlead local env${nameFlag(name)})"\n  fairlead check\n  fairlead local down${nameFlag(name)}\n`,
   );
+}
+
+/** Until what takes no connections does, or has ended: an apiserver that was told to end takes its time. @throws CliError where it does neither */
+async function awaitSilent(
+  record: InstanceRecord,
+  directory: string,
+  report: (line: string) => void,
+): Promise<void> {
+  const silent = () => describeInstance(record, directory).components.find((one) => one.silent);
+  const until = performance.now() + SILENT_MS;
+  for (let said = false; ; said = true) {
+    const one = silent();
+    if (one === undefined) return;
+    const what = `${one.name} (process ${String(one.pid)}) takes no connections`;
+    if (!said) report(`${what}: waiting until it does, or has ended`);
+    if (performance.now() > until)
+      throw new CliError(
+        `${what}, and does not end; its log: ${one.log}\n  end it: kill -9 ${String(one.pid)}, then again: fairlead local up${nameFlag(record.name)}`,
+      );
+    await delay(SILENT_LOOK_MS);
+  }
 }
 
 /** For those who run it out of a checkout (`npx`, `node dist/…`): the commands below it are then commands. */

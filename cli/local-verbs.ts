@@ -19,6 +19,7 @@ import {
 } from '../local/instance.ts';
 import type { ComponentName, InstanceRecord } from '../local/instance.ts';
 import { instanceLayout } from '../local/layout.ts';
+import { listensOn } from '../local/processes.ts';
 import { removeInstance } from '../local/removal.ts';
 import { CliError, EXIT } from './exit-codes.ts';
 import type { GlobalOptions } from './io.ts';
@@ -36,6 +37,8 @@ interface ComponentStatus {
   readonly name: ComponentName;
   readonly running: boolean;
   readonly pid?: number;
+  /** Of one that lives, and serves a port: it takes no connections, because it has just begun, or is ending. */
+  readonly silent?: true;
   readonly log: string;
 }
 
@@ -85,23 +88,30 @@ export function nameFlag(name: string): string {
 /** What is known of an instance without asking its servers. */
 export function describeInstance(record: InstanceRecord, directory: string): InstanceStatus {
   const layout = instanceLayout(directory);
-  const components = COMPONENT_NAMES.map((name) => {
+  const components = COMPONENT_NAMES.map((name): ComponentStatus => {
     const process = livingProcess(record, name);
     const log = layout.log(name);
-    return process === undefined
-      ? { name, running: false, log }
-      : { name, running: true, pid: process.pid, log };
+    if (process === undefined) return { name, running: false, log };
+    const port = portOf(record, name);
+    const isSilent = port !== undefined && !listensOn(process.pid, port);
+    return { name, running: true, pid: process.pid, ...(isSilent && { silent: true }), log };
   });
   return {
     name: record.name,
     directory,
-    running: record.complete && components.every(({ running }) => running),
+    running: record.complete && components.every(({ running, silent }) => running && silent !== true),
     workloadApi: record.workloadApi,
     kubeconfig: layout.kubeconfig,
     temporalAddress: `127.0.0.1:${record.ports.temporal}`,
     temporalUiAddress: `http://127.0.0.1:${record.ports.temporalUi}`,
     components,
   };
+}
+
+function portOf({ ports }: InstanceRecord, name: ComponentName): number | undefined {
+  if (name === 'etcd') return ports.etcd;
+  if (name === 'kube-apiserver') return ports.apiserver;
+  return name === 'temporal' ? ports.temporal : undefined;
 }
 
 /** @throws CliError for an instance of another PID namespace: what is done about it here would be done in the dark */
@@ -182,7 +192,9 @@ export function addressLines(status: InstanceStatus): string {
 }
 
 function statusText(status: InstanceStatus): string {
-  const lines = status.components.map(({ name, running, pid, log }) => {
+  const lines = status.components.map(({ name, running, pid, silent, log }) => {
+    if (silent === true)
+      return `  ✗ ${name} (process ${pid}) takes no connections: it has just begun, or is ending\n`;
     if (running) return `  ✔ ${name} (process ${pid})\n`;
     const tail = tailOfLog(log)
       .map((line) => `      | ${line}\n`)
