@@ -64,6 +64,8 @@ export async function applyStage(
   const problems: Problem[] = [];
   const uids = new Map<string, string>();
   const delays: unknown[] = [];
+  /** Those that are under way. */
+  const writing = new Map<PreparedObject, Promise<void>>();
   let next = 0;
 
   async function one(object: PreparedObject): Promise<void> {
@@ -118,7 +120,10 @@ export async function applyStage(
   async function aboutToBeMended(error: unknown, object: PreparedObject): Promise<NotYetError | undefined> {
     const { objects: all, untilMs } = options.menders ?? { objects: [], untilMs: 0 };
     if (!(error instanceof ApiError) || Date.now() >= untilMs) return undefined;
-    return await notMendedYet(context, object, findMenders(error, object, all));
+    const menders = findMenders(error, object, all);
+    // They come before it, and may have been begun a moment ago: nobody waits in a circle.
+    await Promise.allSettled(menders.flatMap((mender) => writing.get(mender) ?? []));
+    return await notMendedYet(context, object, menders);
   }
 
   async function worker(): Promise<void> {
@@ -126,7 +131,11 @@ export async function applyStage(
     while (next < objects.length && (next === 0 || Date.now() < options.untilMs)) {
       context.signal?.throwIfAborted();
       const object = objects[next++];
-      if (object !== undefined) await one(object);
+      if (object !== undefined) {
+        const write = one(object).finally(() => writing.delete(object));
+        writing.set(object, write);
+        await write;
+      }
       options.onProgress?.(next);
     }
   }

@@ -124,6 +124,46 @@ it('a stage of which no time is left applies one object all the same: the next s
   expect(stage).toMatchObject({ count: 1, created: 1, problems: [] });
 });
 
+it('what is refused because what mends it is still being written is tried again, and is no problem', async () => {
+  const group = 'rbac.authorization.k8s.io';
+  const kinds = [
+    { name: 'roles', kind: 'Role', namespaced: true, verbs: [] },
+    { name: 'rolebindings', kind: 'RoleBinding', namespaced: true, verbs: [] },
+  ];
+  let isThere = false;
+  server.intercept = ({ method, url: { pathname } }, response) => {
+    const role = { metadata: { name: 'reader', uid: 'r', annotations: { [ANNOTATION.commit]: 'a' } } };
+    if (pathname === `/apis/${group}/v1`) answer(response, 200, { resources: kinds });
+    else if (pathname.endsWith('/roles/reader') && method === 'PATCH')
+      setTimeout(() => {
+        isThere = true;
+        answer(response, 200, role);
+      }, 200);
+    else if (pathname.endsWith('/roles/reader') && isThere) answer(response, 200, role);
+    else answer(response, 404, { kind: 'Status', code: 404, reason: 'NotFound', message: 'no reader' });
+    return true;
+  };
+  const apiVersion = `${group}/v1`;
+  const items = [
+    { apiVersion, kind: 'Role', metadata: { name: 'reader' } },
+    {
+      apiVersion,
+      kind: 'RoleBinding',
+      metadata: { name: 'readers' },
+      roleRef: { kind: 'Role', name: 'reader' },
+    },
+  ];
+  const context = commitContext(client);
+  const text = JSON.stringify({ apiVersion: 'v1', kind: 'List', items });
+  const objects = await preparedObjects(
+    { path: 'all.json', text },
+    async (version, wanted) => await context.discovery.find(version, wanted),
+  );
+  const untilMs = Date.now() + 60_000;
+  const applied = applyStage(context, objects, { texts: new Map(), untilMs, menders: { objects, untilMs } });
+  await expect(applied).rejects.toThrow(/RoleBinding\S* ns\/readers: it is refused, and Role\S* ns\/reader/);
+});
+
 it('lists that are not there in time are done without, each is read; others are of use', async () => {
   const resource = (name: string, kind: string) => ({ name, kind, namespaced: true, verbs: ['patch'] });
   let lists = 0;
