@@ -18,7 +18,7 @@ import type { GitState } from './git-state.ts';
 import { gitTrouble } from './git-state.ts';
 import type { Call } from './io.ts';
 import { leaseName, readLease, whyNamespaceNotKept } from './lease.ts';
-import { LeaseWatch, whyNobodyActs } from './lease-watch.ts';
+import { ACTS_AGAIN, LeaseWatch, whyNobodyActs } from './lease-watch.ts';
 import { LivePrinter } from './live-printer.ts';
 import { Outage } from './outage.ts';
 import { RunWatch } from './run-watch.ts';
@@ -160,17 +160,24 @@ class Follower {
     this.#tellState(plan, judged);
     const nobody = isUnderWay(plan) ? await this.#leader.look() : undefined;
     if (nobody !== undefined && this.#told?.nobody === undefined) this.#note(`${nobody}, so nobody acts`);
+    if (nobody === undefined && this.#told?.nobody !== undefined) this.#note(ACTS_AGAIN);
     const { isOnce, untilDone } = this.#how;
     const dead = await whyDead(plan, async () =>
       isOnce ? await this.#runs.closedAtLast() : this.#runs.closed(),
     );
     if (dead !== undefined && this.#told?.dead === undefined && !untilDone) this.#note(dead.sentence);
-    const failing = nobody === undefined ? describeFailing(plan, failingOf(this.#runs.open())) : undefined;
+    const failing = nobody === undefined ? this.#failingOf(plan) : undefined;
     if (this.#tree === undefined) this.#fails.now(failing);
     const trouble = nobody === undefined ? (dead?.sentence ?? failing) : `${nobody}, so nobody acts`;
     this.#tree?.note(trouble ?? '');
     this.#told = { plan, git, ...judged, nobody, dead, failing };
     return this.#told;
+  }
+
+  /** Why its run gets nowhere, as far as that is known. */
+  #failingOf(plan: RollingUpdatePlan): string | undefined {
+    const lost = isUnderWay(plan) ? this.#runs.lost() : undefined;
+    return lost ?? describeFailing(plan, failingOf(this.#runs.open()));
   }
 
   /** Where nothing is known of the commit that turned it round, only the update that it begins tells of that, and soon. */

@@ -11,6 +11,9 @@ const SILENCE_MS = 4_000;
 const OVERDUE_MS = 1_500;
 const LOOK_MS = 250;
 
+/** Said when it is so again. */
+export const ACTS_AGAIN = 'a worker acts again';
+
 export class LeaseWatch {
   readonly #session: Session;
   #renewedAt: string | undefined;

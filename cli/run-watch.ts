@@ -19,6 +19,7 @@ export class RunWatch {
   /** Milliseconds since the epoch. */
   #noneSince: number | undefined;
   #run: AskedRun | undefined;
+  #hasAnswered = false;
 
   constructor(session: Session, reference: UpdateReference) {
     this.#session = session;
@@ -45,6 +46,11 @@ export class RunWatch {
     return this.#run?.state === 'running' ? this.#run : undefined;
   }
 
+  /** Why Temporal cannot be asked any more: it has answered before, so it is not that it cannot be reached from here. Asks nobody. */
+  lost(): string | undefined {
+    return this.#hasAnswered && this.#run?.state === 'unreachable' ? this.#run.message : undefined;
+  }
+
   /** As {@link closed}, for a verb that looks once: it waits as long as that is not known. */
   async closedAtLast(): Promise<AskedRun | undefined> {
     const { io } = this.#session;
@@ -63,6 +69,7 @@ export class RunWatch {
     this.#isLooking = false;
     this.#lookedAt = now;
     this.#run = run;
+    this.#hasAnswered ||= run.state !== 'unreachable';
     const isNone = run.state === 'none' || run.state === 'closed';
     this.#noneSince = isNone ? (this.#noneSince ?? noneSince(run, now)) : undefined;
   }

@@ -14,7 +14,7 @@ import type { ExitCode } from './exit-codes.ts';
 import { EXIT } from './exit-codes.ts';
 import type { Call } from './io.ts';
 import { JsonLines } from './json-lines.ts';
-import { LeaseWatch } from './lease-watch.ts';
+import { ACTS_AGAIN, LeaseWatch } from './lease-watch.ts';
 import { FRAME_MS, LivePrinter } from './live-printer.ts';
 import { awaitWorkload } from './follow-workload.ts';
 import { WorkloadNotFound } from './read-workload.ts';
@@ -111,7 +111,8 @@ async function tellWhetherAnybodyActs(
     const nobody = isWaiting() ? await leader.look().catch(() => undefined) : undefined;
     if (signal.aborted) return;
     if (nobody !== undefined && !isTold) tell(`${nobody}, so nobody acts`);
-    if (nobody === undefined && isTold) tell('');
+    // A line where lines are printed, and no place in a picture that is drawn again.
+    if (nobody === undefined && isTold) for (const text of [ACTS_AGAIN, '']) tell(text);
     isTold = nobody !== undefined;
     await pause(TICK_MS, signal);
   }
