@@ -2,6 +2,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 
+import type { AdmissionRefusal } from '../kubernetes/admission-refusal.ts';
 import { POLICY, adviseAdmission, isOwnPolicy, readAdmission } from '../kubernetes/admission-refusal.ts';
 import {
   ApiError,
@@ -194,10 +195,15 @@ function admissionFor({ namespace = '' }: PreparedObject, message: string): Pick
     const { kind, name } = refusal.missing;
     return { next: `Commit the ${kind} ${name} too, or name one that is there.` };
   }
+  const again = refusal.by === 'ResourceQuota' && !refusal.isUnsaid ? `; ${TRIED_BY_ITSELF}` : '';
+  return { next: `${adviceOf(refusal, namespace)}${again}.` };
+}
+
+/** As a sentence of a problem, without its full stop. */
+function adviceOf(refusal: AdmissionRefusal, namespace: string): string {
   const { what, command } = adviseAdmission(refusal, namespace);
   const shows = command === undefined ? '' : ` (\`${command}\`)`;
-  const again = refusal.by === 'ResourceQuota' && !refusal.isUnsaid ? `; ${TRIED_BY_ITSELF}` : '';
-  return { next: `${what.charAt(0).toUpperCase()}${what.slice(1)}${shows}${again}.` };
+  return `${what.charAt(0).toUpperCase()}${what.slice(1)}${shows}`;
 }
 
 /** No permission helps in a namespace that is on its way out. */
@@ -280,7 +286,7 @@ function hintFor(text: string, field: string | undefined): Pick<Problem, 'next'>
 export function policyFor(message: string): Pick<Problem, 'next'> {
   const refusal = readAdmission(message);
   if (refusal?.by !== 'ValidatingAdmissionPolicy') return {};
-  return { next: `Do as ValidatingAdmissionPolicy ${refusal.name} says, or have it changed.` };
+  return { next: `${adviceOf(refusal, '')}.` };
 }
 
 const LASTING = /field is immutable|is immutable after creation|updates to \w+ spec for fields other than/;
