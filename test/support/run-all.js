@@ -14,7 +14,8 @@ const alone = ['e2e-alone'];
 
 function run(args, environment = {}) {
   const flags = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning'];
-  const { status } = spawnSync(process.execPath, [jest, ...args], {
+  // The processors are busy with what the tests start: threads beside that collect garbage only take turns, and cost more than they save.
+  const { status } = spawnSync(process.execPath, ['--single-threaded-gc', jest, ...args], {
     stdio: 'inherit',
     env: { ...process.env, ...environment, NODE_OPTIONS: flags.join(' ') },
   });

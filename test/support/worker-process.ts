@@ -44,8 +44,9 @@ export async function startWorker(options: WorkerOptions): Promise<WorkerProcess
   const { controlPlane } = options;
   const kubeconfig = options.kubeconfig ?? (await controlPlane.workerKubeconfig());
   const dist = options.dist ?? (await builtWorker());
-  // It lives for seconds: what V8's best compiler costs does not come back.
-  const child = spawn(process.execPath, ['--max-opt=1', `${dist}/cli/main.js`, 'worker'], {
+  // It lives for seconds, beside others: what V8's best compiler and threads that collect garbage cost does not come back.
+  const flags = ['--max-opt=1', '--single-threaded-gc'];
+  const child = spawn(process.execPath, [...flags, `${dist}/cli/main.js`, 'worker'], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
       PATH: process.env['PATH'],
