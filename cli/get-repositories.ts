@@ -82,7 +82,7 @@ function columnsOf(now: number, colors: Colors, wide: boolean): readonly Column<
   return [
     { title: 'NAME', value: ({ name }) => name },
     { title: 'URL', value: ({ url }) => url ?? '<none>' },
-    { title: 'REF', value: ({ url, ref }) => ref ?? (url === undefined ? '<none>' : 'HEAD') },
+    { title: 'REF', value: ({ path, ref }) => ref ?? (path === undefined ? '<none>' : 'HEAD') },
     ...(wide
       ? [
           { title: 'PATH', value: ({ path }: RepositoryView) => (path === '' ? '.' : (path ?? '<none>')) },

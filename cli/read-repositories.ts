@@ -8,6 +8,7 @@ import type { Entries } from '../git/inventory-content.ts';
 import { INVENTORY_LABEL, takenBy } from '../git/inventory-content.ts';
 import { ProblemError } from '../git/problems.ts';
 import { formatAge } from './durations.ts';
+import { areGone } from './gone-objects.ts';
 import { CliError, EXIT } from './exit-codes.ts';
 import { describeFree, leaseName, readLease } from './lease.ts';
 import type { Session } from './session.ts';
@@ -48,16 +49,19 @@ export async function listRepositories(session: Session): Promise<{
     names.map((name) => ({ name, row: rows.get(name) })),
   );
   const held = entriesOf(found.filter(({ row }) => row !== undefined));
-  const items = found
-    .filter(({ row, inventory }) => row !== undefined || mayHoldObjects(inventory))
-    .map(({ name, row, inventory }) =>
-      viewRepository(name, row, inventory, {
-        ...troubles,
-        missing,
-        cluster: session.cluster,
-        ...(row === undefined && { taken: takenFrom(session, name, inventory, held) }),
+  const items = await Promise.all(
+    found
+      .filter(({ row, inventory }) => row !== undefined || mayHoldObjects(inventory))
+      .map(async ({ name, row, inventory }) => {
+        const taken = row === undefined ? await takenFrom(session, name, inventory, held) : undefined;
+        return viewRepository(name, row, inventory, {
+          ...troubles,
+          missing,
+          cluster: session.cluster,
+          taken,
+        });
       }),
-    );
+  );
   return { items, troubles: sentences(troubles, missing), unsure: missing ?? nobody };
 }
 
@@ -100,7 +104,7 @@ export async function readRepository(session: Session, name: string): Promise<Kn
   }
   const isTheirs = row !== undefined && areOfOthers(inventory, session.cluster);
   const others = row === undefined ? await readInventories(session, rows) : [];
-  const taken = row === undefined ? takenFrom(session, name, inventory, entriesOf(others)) : undefined;
+  const taken = row === undefined ? await takenFrom(session, name, inventory, entriesOf(others)) : undefined;
   return {
     view: viewRepository(name, row, inventory, { ...troubles, missing, cluster: session.cluster, taken }),
     troubles: sentences(troubles, missing),
@@ -123,16 +127,17 @@ function entriesOf(
   );
 }
 
-/** Undefined: something is left that no repository that is followed has. */
-function takenFrom(
+/** Undefined: something is left that no repository that is followed has, or that cannot be told. */
+async function takenFrom(
   session: Session,
   name: string,
   inventory: Found,
   followed: ReadonlyMap<string, Entries>,
-): Taken | undefined {
-  if (inventory === undefined || !('entries' in inventory)) return undefined;
-  const by = takenBy(inventory.entries, followed);
-  if (by.length === 0) return undefined;
+): Promise<Taken | undefined> {
+  if (inventory === undefined || !('entries' in inventory) || inventory.entries.size === 0) return undefined;
+  const { by, left } = takenBy(inventory.entries, followed);
+  // What the others have pruned since is in none of them, and is gone.
+  if (!(await areGone(session.client, left))) return undefined;
   const store = storeOf(session, name);
   return { by, toClear: `kubectl delete configmap ${store.name} -n ${store.namespace}` };
 }

@@ -87,9 +87,9 @@ export function damageOf(inventory: Viewed): string | undefined {
     : undefined;
 }
 
-/** All objects of a repository that is not followed are of others by now, as after a rename. */
+/** All objects of a repository that is not followed are of others by now, as after a rename, or are gone. */
 export interface Taken {
-  /** Names of repositories. */
+  /** Names of repositories that have those that are there. */
   readonly by: readonly string[];
   /** The command that forgets it. */
   readonly toClear: string;
@@ -227,7 +227,7 @@ function stateOf({
       damage ??
       (taken === undefined
         ? 'what it applied is left as it is'
-        : `${taken.by.join(', ')} ${taken.by.length === 1 ? 'has' : 'have'} all that it applied, and this row goes with its inventory: ${taken.toClear}`);
+        : `${describeTaken(taken)}, and this row goes with its inventory: ${taken.toClear}`);
     if (missing !== undefined && elsewhere === undefined)
       return {
         state: damage === undefined ? 'Unknown' : 'InventoryUnreadable',
@@ -286,6 +286,11 @@ function stateOf({
     case 'Terminated':
       return { state: commit.outcome, message: why === '' ? (commit.notes?.[0] ?? '') : why };
   }
+}
+
+function describeTaken({ by }: Taken): string {
+  if (by.length === 0) return 'nothing of what it applied is there any more';
+  return `${by.join(', ')} ${by.length === 1 ? 'has' : 'have'} all that is left of what it applied`;
 }
 
 /** By this leader; an earlier one has told the inventory what kept it from reading. */

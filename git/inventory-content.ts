@@ -125,19 +125,23 @@ export function pruneCandidates(
 }
 
 /**
- * Which inventories, by the name of their repository, have every object of this one, as after a rename: the very objects, applied since.
- * Empty: some object is in none of them.
+ * Which inventories, by the name of their repository, have the objects of this one, as after a rename: the very objects, applied since;
+ * and what is in none of them.
  */
-export function takenBy(entries: Entries, others: ReadonlyMap<string, Entries>): readonly string[] {
-  const takers = [...entries].map(([key, { uid }]) =>
+export function takenBy(
+  entries: Entries,
+  others: ReadonlyMap<string, Entries>,
+): { readonly by: readonly string[]; readonly left: readonly InventoryEntry[] } {
+  const takerOf = (key: string, uid: string | undefined) =>
     [...others].find(([, other]) => {
       const taken = other.get(key)?.uid;
       return taken !== undefined && (uid === undefined || uid === taken);
-    }),
-  );
-  return takers.includes(undefined)
-    ? []
-    : [...new Set(takers.flatMap((taker) => taker?.[0] ?? []))].toSorted();
+    })?.[0];
+  const takers = [...entries].map(([key, entry]) => ({ entry, taker: takerOf(key, entry.uid) }));
+  return {
+    by: [...new Set(takers.flatMap(({ taker }) => taker ?? []))].toSorted(),
+    left: takers.filter(({ taker }) => taker === undefined).map(({ entry }) => entry),
+  };
 }
 
 export type PruneVerdict =

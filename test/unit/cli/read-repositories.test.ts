@@ -38,10 +38,10 @@ beforeEach(() => {
   };
 });
 
-function putInventory(name: string, status: string): void {
+function putInventory(name: string, status: string, entries = ['v1 ConfigMap a x u']): void {
   const annotations = { 'applyset.kubernetes.io/tooling': 'fairlead/v1' };
   const labels = { 'fairlead.dev/inventory': name };
-  const data = { objects: 'v1 ConfigMap a x u', status };
+  const data = { objects: entries.join('\n'), status };
   objects.set(`${MAPS}/fairlead-${name}`, { metadata: { name, uid: name, annotations, labels }, data });
 }
 
@@ -72,6 +72,62 @@ describe('an inventory that is damaged', () => {
     const { view, damage } = await readRepository(session, 'q1');
     expect(view).toEqual(items[0]);
     expect(damage).toBe(items[0]?.message);
+  });
+});
+
+describe('one that is followed no more', () => {
+  const CLEAR = 'and this row goes with its inventory: kubectl delete configmap fairlead-old -n system';
+  const kind = { name: 'configmaps', kind: 'ConfigMap', namespaced: true, verbs: ['get'] };
+  const place = '/api/v1/namespaces/a/configmaps/x';
+  const messageOf = async () => {
+    const { view } = await readRepository(session, 'old');
+    const { items } = await listRepositories(session);
+    expect(items.find(({ name }) => name === 'old')).toEqual(view);
+    return view.message;
+  };
+
+  beforeEach(() => {
+    putLease('w-1');
+    putList(['new']);
+    putInventory('old', '{}');
+    objects.set('/api/v1', { kind: 'APIResourceList', groupVersion: 'v1', resources: [kind] });
+  });
+
+  it('is left where something of it is there that nobody else has', async () => {
+    objects.set(place, { metadata: { name: 'x', namespace: 'a', uid: 'u' } });
+    expect(await messageOf()).toBe('no worker follows it; what it applied is left as it is');
+  });
+
+  it('may go where what it applied is gone, or is another object by now', async () => {
+    const gone = `no worker follows it; nothing of what it applied is there any more, ${CLEAR}`;
+    expect(await messageOf()).toBe(gone);
+    objects.set(place, { metadata: { name: 'x', namespace: 'a', uid: 'another' } });
+    expect(await messageOf()).toBe(gone);
+  });
+
+  it('may go where the one that goes on for it has pruned some of it', async () => {
+    putInventory('new', '{}', ['v1 ConfigMap a y v']);
+    putInventory('old', '{}', ['v1 ConfigMap a x u', 'v1 ConfigMap a y v']);
+    expect(await messageOf()).toBe(
+      `no worker follows it; new has all that is left of what it applied, ${CLEAR}`,
+    );
+  });
+
+  it('is left where it cannot be told: one may not be read, or there are too many', async () => {
+    const all = ground.server.intercept;
+    ground.server.intercept = (request, response) => {
+      if (request.url.pathname !== place) return all?.(request, response) ?? false;
+      answer(response, 403, { kind: 'Status', reason: 'Forbidden' });
+      return true;
+    };
+    expect(await messageOf()).toContain('is left as it is');
+    ground.server.intercept = all;
+    putInventory(
+      'old',
+      '{}',
+      Array.from({ length: 51 }, (_, at) => `v1 ConfigMap a x${String(at)} u`),
+    );
+    expect(await messageOf()).toContain('is left as it is');
   });
 });
 

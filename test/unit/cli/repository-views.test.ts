@@ -357,21 +357,23 @@ describe('why, in the list of repositories', () => {
     const of = (...entries: ReturnType<typeof entry>[]) =>
       new Map(entries.map((one) => [entryKey(one), one] as const));
     const old = of(entry('a', '1'), entry('b', '2'));
-    expect(takenBy(old, new Map([['new', of(entry('a', '1'), entry('b', '2'), entry('c', '3'))]]))).toEqual([
-      'new',
-    ]);
+    expect(takenBy(old, new Map([['new', of(entry('a', '1'), entry('b', '2'), entry('c', '3'))]]))).toEqual({
+      by: ['new'],
+      left: [],
+    });
     const both = new Map([
       ['z', of(entry('a', '1'))],
       ['y', of(entry('b', '2'))],
     ]);
-    expect(takenBy(old, both)).toEqual(['y', 'z']);
+    expect(takenBy(old, both)).toEqual({ by: ['y', 'z'], left: [] });
     // Made again by somebody else, about to be applied, in none of them.
-    expect(takenBy(old, new Map([['new', of(entry('a', '1'), entry('b', '9'))]]))).toEqual([]);
-    expect(takenBy(old, new Map([['new', of(entry('a', '1'), entry('b'))]]))).toEqual([]);
-    expect(takenBy(old, new Map([['new', of(entry('a', '1'))]]))).toEqual([]);
+    const lacksB = { by: ['new'], left: [entry('b', '2')] };
+    expect(takenBy(old, new Map([['new', of(entry('a', '1'), entry('b', '9'))]]))).toEqual(lacksB);
+    expect(takenBy(old, new Map([['new', of(entry('a', '1'), entry('b'))]]))).toEqual(lacksB);
+    expect(takenBy(old, new Map([['new', of(entry('a', '1'))]]))).toEqual(lacksB);
     const taken = { by: ['new'], toClear: 'kubectl delete configmap fairlead-shop -n fairlead-system' };
     expect(viewRepository('shop', undefined, { status: commit('Succeeded') }, { taken }).message).toBe(
-      'no worker follows it; new has all that it applied, and this row goes with its inventory: kubectl delete configmap fairlead-shop -n fairlead-system',
+      'no worker follows it; new has all that is left of what it applied, and this row goes with its inventory: kubectl delete configmap fairlead-shop -n fairlead-system',
     );
   });
 
