@@ -9,7 +9,7 @@ import { isActiveRecord } from '../planners/rolling-update-record.ts';
 import type { UpdateView } from '../planners/rolling-update-view.ts';
 import { isOfOtherUpdate } from '../planners/rolling-update-run.ts';
 import type { AskedRun } from './controller-session.ts';
-import { findUpdate, readPlan } from './controller-session.ts';
+import { findUpdate, readRecordedPlan } from './controller-session.ts';
 import { RunWatch } from './run-watch.ts';
 import type { Session } from './session.ts';
 import type { ExitCode } from './exit-codes.ts';
@@ -24,7 +24,7 @@ import { isUnderWay, laterName } from './update-state.ts';
 export async function runControllerHistory(call: Call<HistoryOptions>): Promise<ExitCode> {
   return await withSession(call, async (session) => {
     const reference = await findUpdate(session, call);
-    const plan = await readPlan(session, reference);
+    const plan = await readRecordedPlan(session, reference);
     const { view } = plan;
     const later = laterName(view);
     if (later !== undefined && view.old === undefined && call.options.output === 'table') {

@@ -10,10 +10,15 @@ import { readUpdate, readUpdateAtOnce } from '../kubernetes/rolling-update-objec
 import { toMessage } from '../kubernetes/api-error.ts';
 import { shellWord } from '../kubernetes/shell-word.ts';
 import type { Wisher } from '../kubernetes/wish-edits.ts';
+import { isActive } from '../planners/availability.ts';
+import { controllerOf } from '../planners/controller-ref.ts';
+import type { Pod } from '../planners/objects.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
+import { formatSelector } from '../planners/selector.ts';
 import { planRollingUpdate } from '../planners/rolling-update.ts';
 import type { UpdateRun } from '../planners/rolling-update-run.ts';
-import type { RollingUpdateSnapshot } from '../planners/rolling-update-view.ts';
+import type { UpdateRecord } from '../planners/rolling-update-record.ts';
+import type { RollingUpdateSnapshot, UpdateView } from '../planners/rolling-update-view.ts';
 import { updateNameOf, viewUpdate } from '../planners/rolling-update-view.ts';
 import type { WishVerb } from '../workflows/operator-wishes.ts';
 import { ensureSearchAttributes } from '../worker/search-attributes.ts';
@@ -79,18 +84,61 @@ export async function requireOwnCluster(session: Session, snapshot: RollingUpdat
   );
 }
 
-/** The update as it is at one moment. @throws CliError when there is neither the controller nor an update of it */
+/**
+ * The update as it is at one moment. @throws CliError when there is neither the controller nor an update of it, nor what an update has
+ * made of it
+ */
 export async function readPlan(session: Session, reference: UpdateReference): Promise<RollingUpdatePlan> {
-  const { io, client, namespace } = session;
+  const plan = await readRecordedPlan(session, reference);
+  const gone = deletedSince(plan.view);
+  if (gone === undefined) return plan;
+  throw notFound(reference, await describeDeleted(session, gone));
+}
+
+/** The same, where records alone are enough. @throws CliError when there are none either */
+export async function readRecordedPlan(
+  session: Session,
+  reference: UpdateReference,
+): Promise<RollingUpdatePlan> {
+  const { io, client } = session;
   const plan = planRollingUpdate(await readUpdateAtOnce(client, reference, io.interrupted), io.now());
   const { old, nextController, record, last } = plan.view;
   if (old ?? nextController ?? record ?? last) return plan;
-  throw new CliError(
-    `replicationcontroller/${reference.name} not found in namespace ${namespace}\n` +
-      `  \`fairlead get rc -n ${namespace}\` shows what there is; choose a namespace with -n`,
-    EXIT.failed,
-    { code: 'NotFound' },
-  );
+  throw notFound(reference);
+}
+
+/** The update that came to its end, of which what it rolled out is not there any more. */
+function deletedSince({
+  old,
+  nextController,
+  record,
+  last,
+  controllers,
+}: UpdateView): UpdateRecord | undefined {
+  if ((old ?? nextController ?? record) !== undefined || last?.state.phase !== 'Done') return undefined;
+  return controllers.some(({ metadata }) => metadata.name === last.to) ? undefined : last;
+}
+
+/** Deleted without its pods, as `kubectl delete --cascade=orphan` does, it leaves what nobody heals. */
+async function describeDeleted({ client, namespace, io }: Session, record: UpdateRecord): Promise<string> {
+  const labelSelector = formatSelector({ matchLabels: record.controller.spec.selector ?? {} });
+  const path = { group: '', version: 'v1', resource: 'pods', namespace };
+  const { items } = await client.list<Pod>(path, { labelSelector, signal: io.interrupted });
+  const left = items.filter((pod) => isActive(pod) && controllerOf(pod) === undefined).length;
+  const was = `${record.to} was deleted after its last update`;
+  if (left === 0) return was;
+  const pods = left === 1 ? '1 pod that it left has' : `${String(left)} pods that it left have`;
+  const command = `kubectl get pods -n ${namespace} -l ${shellWord(labelSelector)}`;
+  return `${was}, and ${pods} no controller: \`${command}\``;
+}
+
+function notFound({ namespace, name }: UpdateReference, why?: string): CliError {
+  const lines = [
+    `replicationcontroller/${name} not found in namespace ${namespace}`,
+    ...(why === undefined ? [] : [`  ${why}`]),
+    `  \`fairlead get rc -n ${namespace}\` shows what there is; choose a namespace with -n`,
+  ];
+  return new CliError(lines.join('\n'), EXIT.failed, { code: 'NotFound' });
 }
 
 /** What became of the last commit of the repository that the controller comes from; `notes` gets what may not be read. */
