@@ -5,7 +5,7 @@ import { InvalidArgumentError } from 'commander';
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /**
- * `90`, `30s`, `1m30s`, `500ms`, `2h` → milliseconds. A number without a unit means seconds; `0` means no limit.
+ * `90`, `30s`, `1m30s`, `500ms`, `2h` → milliseconds. A number without a unit means seconds; what `0` means is the flag's.
  * @throws Error naming what is accepted
  */
 export function parseDuration(text: string): number {
@@ -19,7 +19,7 @@ export function parseDuration(text: string): number {
     }
     return Math.round(total);
   }
-  throw new Error(`"${text}" is not a duration: write seconds, or like 30s, 1m30s, 2h; 0 means no limit`);
+  throw new Error(`"${text}" is not a duration: write seconds, or like 30s, 1m30s, 2h`);
 }
 
 /** {@link parseDuration} for the grammar of the command line. @throws InvalidArgumentError */

@@ -203,14 +203,14 @@ function addRollingUpdate(program: Command, attach: Attach): void {
       )
       .option('--rollback', 'turn the update in progress round')
       .addOption(
-        new Option('--update-period <duration>', 'between growing and shrinking')
-          .argParser(durationOption)
-          .default(0, 'none'),
+        new Option('--update-period <duration>', 'between growing and shrinking (default: none)').argParser(
+          durationOption,
+        ),
       )
       .addOption(
-        new Option('--poll-interval <duration>', 'between two looks at the cluster')
-          .argParser(durationOption)
-          .default(1_000, '1s'),
+        new Option('--poll-interval <duration>', 'between two looks at the cluster (default: 1s)').argParser(
+          durationOption,
+        ),
       )
       .option(
         '--deployment-label-key <key>',

@@ -31,9 +31,9 @@ export interface RollingUpdateOptions {
   readonly filename?: string;
   readonly deploymentLabelKey: string;
   /** Milliseconds. */
-  readonly updatePeriod: number;
+  readonly updatePeriod?: number;
   /** Milliseconds. */
-  readonly pollInterval: number;
+  readonly pollInterval?: number;
   readonly maxSurge?: string;
   readonly maxUnavailable?: string;
   readonly rollback?: boolean;
@@ -51,6 +51,8 @@ export interface RollingUpdateRequest {
   readonly file?: string | undefined;
   readonly start: StartRequest;
   readonly settings: UpdateSettings;
+  /** Those that were typed. */
+  readonly typed: Partial<UpdateSettings>;
 }
 
 /** @throws CliError (usage) for flags that do not go together, files that hold no controller, and amounts that are none */
@@ -85,7 +87,7 @@ export async function readRequest(
     newName,
     file: filename,
     start: { change, newName, key: options.deploymentLabelKey },
-    settings: readSettings(options),
+    ...readSettings(options),
   };
 }
 
@@ -187,42 +189,51 @@ function readSettings({
   maxUnavailable,
   updatePeriod,
   pollInterval,
-}: RollingUpdateOptions): UpdateSettings {
-  const budget = {
+}: RollingUpdateOptions): Pick<RollingUpdateRequest, 'settings' | 'typed'> {
+  if (pollInterval === 0) throw usage('--poll-interval must be longer than 0');
+  const typed = {
     ...(maxSurge !== undefined && { surge: readAmount('--max-surge', maxSurge) }),
     ...(maxUnavailable !== undefined && { unavailable: readAmount('--max-unavailable', maxUnavailable) }),
+    ...(updatePeriod !== undefined && { updatePeriodMs: updatePeriod }),
+    ...(pollInterval !== undefined && { pollIntervalMs: pollInterval }),
   };
   if (maxUnavailable !== undefined && isMoreThanAll(maxUnavailable))
     throw usage(`--max-unavailable: "${maxUnavailable}" must not be greater than 100%`);
-  if (pollInterval === 0) throw usage('--poll-interval must be longer than 0');
-  return { ...budget, updatePeriodMs: updatePeriod, pollIntervalMs: pollInterval };
+  const { updatePeriodMs, pollIntervalMs } = DEFAULT_STATE;
+  return { settings: { updatePeriodMs, pollIntervalMs, ...typed }, typed };
 }
 
 /** Flags that were given and that the update which is attached to does not have: it keeps what it was begun with. */
 export function unheeded(
-  { settings, start }: Pick<RollingUpdateRequest, 'settings' | 'start'>,
+  { typed, start }: Pick<RollingUpdateRequest, 'typed' | 'start'>,
   { state, key }: Pick<UpdateRecord, 'state' | 'key'>,
 ): readonly string[] {
-  const { surge, unavailable, updatePeriodMs, pollIntervalMs } = settings;
-  const ms = (one: number) => `${String(one)}ms`;
-  const is = (one: number | string | undefined, usual: number | string | undefined, own: number | string) =>
-    one !== undefined && one !== usual && one !== own;
+  const { surge, unavailable, updatePeriodMs, pollIntervalMs } = typed;
+  const seconds = (one: number) => `${String(one / 1_000)}s`;
+  const other = (one: number | string | undefined, own: number | string, said: string) =>
+    one === undefined || one === own ? [] : [said];
+  // The grammar fills in a key that was not typed.
+  const labelKey = start.key === ROLLING_UPDATE.deployment ? undefined : start.key;
   return [
-    ...(is(surge, undefined, state.surge) ? [`--max-surge (it has ${String(state.surge)})`] : []),
-    ...(is(unavailable, undefined, state.unavailable)
-      ? [`--max-unavailable (it has ${String(state.unavailable)})`]
-      : []),
-    ...(is(updatePeriodMs, DEFAULT_STATE.updatePeriodMs, state.updatePeriodMs)
-      ? [`--update-period (it has ${ms(state.updatePeriodMs)})`]
-      : []),
-    ...(is(pollIntervalMs, DEFAULT_STATE.pollIntervalMs, state.pollIntervalMs)
-      ? [`--poll-interval of the run (it has ${ms(state.pollIntervalMs)})`]
-      : []),
-    ...(is(start.key, ROLLING_UPDATE.deployment, key) ? [`--deployment-label-key (it has ${key})`] : []),
+    ...other(surge, state.surge, `--max-surge (it has ${String(state.surge)})`),
+    ...other(unavailable, state.unavailable, `--max-unavailable (it has ${String(state.unavailable)})`),
+    ...other(
+      updatePeriodMs,
+      state.updatePeriodMs,
+      `--update-period (it has ${seconds(state.updatePeriodMs)})`,
+    ),
+    ...other(
+      pollIntervalMs,
+      state.pollIntervalMs,
+      `--poll-interval of the run (it has ${seconds(state.pollIntervalMs)})`,
+    ),
+    ...other(labelKey, key, `--deployment-label-key (it has ${key})`),
   ];
 }
 
 function readAmount(flag: string, text: string): number | string {
+  if (/^(?:-\d+%?|\d{7,}%?)$/.test(text))
+    throw usage(`${flag}: "${text}" must be from 0 to 999999, or a percentage like "25%"`);
   const amount = /^\d{1,6}$/.test(text) ? Number(text) : text;
   try {
     resolveIntOrPercent(amount, 1, 'up');

@@ -69,7 +69,7 @@ export async function runRollingUpdate(call: Call<RollingUpdateOptions>): Promis
         record: begun.record,
         workflowId,
         isRollback,
-        pollIntervalMs: options.pollInterval,
+        pollIntervalMs: request.settings.pollIntervalMs,
       });
     } finally {
       await temporal.close();

@@ -5,7 +5,7 @@ import type { Refused } from '../planners/rolling-update-refusals.ts';
 import type { RollbackDecision } from '../planners/rolling-update-rollback.ts';
 import type { StartDecision } from '../planners/rolling-update-start.ts';
 import { nextManifest } from '../planners/rolling-update-definition.ts';
-import { sizeOf } from '../planners/replication-controller.ts';
+import { inReplicas, sizeOf } from '../planners/replication-controller.ts';
 import type { UpdateView } from '../planners/rolling-update-view.ts';
 import type { Document } from './structured.ts';
 import { CLI_API_VERSION } from './structured.ts';
@@ -52,7 +52,7 @@ export function planStart(view: UpdateView, decision: Exclude<StartDecision, Ref
         to,
         desired,
         controller: nextManifest(data, desired),
-        message: `${name} would be replaced by ${next} with ${String(desired)} replicas${now}${end}`,
+        message: `${name} would be replaced by ${next} with ${inReplicas(desired)}${now}${end}`,
       };
     }
   }

@@ -47,6 +47,11 @@ export function sizeOf({ spec }: ReplicationController): number {
   return spec.replicas ?? 1;
 }
 
+/** `1 replica`, `3 replicas` */
+export function inReplicas(size: number): string {
+  return `${String(size)} ${size === 1 ? 'replica' : 'replicas'}`;
+}
+
 /**
  * Field manager that gave it its size later than `since` (RFC 3339), unless that was a rolling update; undefined too where nothing
  * tells. Of `kubectl scale` the apiserver keeps no time: that was later if the size is another than `before`. Of one to 0 it keeps no

@@ -4,7 +4,7 @@
  */
 
 import type { ReplicationController } from './replication-controller.ts';
-import { partnerOf, sizeOf } from './replication-controller.ts';
+import { inReplicas, partnerOf, sizeOf } from './replication-controller.ts';
 import { isHashValue, labelValue, selectsSame } from './rolling-update-definition.ts';
 import type { UpdateRecord } from './rolling-update-record.ts';
 import { isActiveRecord } from './rolling-update-record.ts';
@@ -64,8 +64,7 @@ export function describeLeftover(controller: ReplicationController, { from }: Up
 
 /** `foo-9f3a with 2 replicas` */
 export function describeSize(controller: ReplicationController): string {
-  const size = sizeOf(controller);
-  return `${controller.metadata.name} with ${String(size)} ${size === 1 ? 'replica' : 'replicas'}`;
+  return `${controller.metadata.name} with ${inReplicas(sizeOf(controller))}`;
 }
 
 function isMadeFrom({ next, controller }: UpdateRecord, { metadata, spec }: ReplicationController): boolean {

@@ -2,7 +2,7 @@
 
 import { ROLLING_UPDATE, SHIPPED_ROLLING_UPDATE } from './names.ts';
 import type { ReplicationController } from './replication-controller.ts';
-import { desiredOf, originalSizeOf, partnerOf } from './replication-controller.ts';
+import { desiredOf, inReplicas, originalSizeOf, partnerOf } from './replication-controller.ts';
 import { selectsSame } from './rolling-update-definition.ts';
 import { livePartnerOf } from './rolling-update-roles.ts';
 import type { UpdateStep } from './rolling-update-steps.ts';
@@ -54,7 +54,7 @@ export function setMarks(
       next,
       marks,
       'Annotate',
-      `${nextName} is to replace ${oldName}, with ${String(state.desired)} replicas`,
+      `${nextName} is to replace ${oldName}, with ${inReplicas(state.desired)}`,
     );
   }
   const isSized = originalSizeOf(old) === state.desired;
@@ -89,7 +89,7 @@ export function moveMarks(
       old,
       marks,
       'Annotate',
-      `${name} is to come back, with ${String(state.desired)} replicas`,
+      `${name} is to come back, with ${inReplicas(state.desired)}`,
     );
   }
   if (desiredOf(next) !== 0 || partnerOf(next) === undefined) {

@@ -5,6 +5,7 @@ import type { Turned } from './rolling-update-record.ts';
 import type { UpdateWrite } from './rolling-update-steps.ts';
 import { annotate, setState } from './rolling-update-steps.ts';
 import { describeNothingLeft, isNothingLeft } from './rolling-update-abandoned.ts';
+import { inReplicas } from './replication-controller.ts';
 import { describeDeletion } from './pod-reasons.ts';
 import { isNextLost } from './rolling-update-lost.ts';
 import { replacedBy } from './rolling-update-view.ts';
@@ -79,7 +80,7 @@ export function decideRollback(view: UpdateView, turned: Turned): RollbackDecisi
     old,
     marks,
     'Annotate',
-    `${name} is to come back, with ${String(state.desired)} replicas`,
+    `${name} is to come back, with ${inReplicas(state.desired)}`,
   );
   return step.do === 'write' ? { do: 'turn', write: step.write } : { do: 'attach' };
 }

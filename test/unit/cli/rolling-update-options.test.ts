@@ -185,6 +185,11 @@ describe('the budget of a rolling update', () => {
       message: '--max-unavailable: "101%" must not be greater than 100%',
       exitCode: 2,
     });
+    for (const maxSurge of ['-1', '1000000', '9999999%'])
+      await expect(read({ maxSurge })).rejects.toMatchObject({
+        message: `--max-surge: "${maxSurge}" must be from 0 to 999999, or a percentage like "25%"`,
+        exitCode: 2,
+      });
     const settings = { unavailable: '100%', surge: '150%' };
     expect(await read({ maxUnavailable: '100%', maxSurge: '150%' })).toMatchObject({ settings });
   });
@@ -193,13 +198,18 @@ describe('the budget of a rolling update', () => {
 describe('flags of a command that attaches', () => {
   const record = {
     key: 'kubernetes.io/deployment',
-    state: { phase: 'Rolling', desired: 3, surge: 1, unavailable: 0, updatePeriodMs: 0, pollIntervalMs: 500 },
+    state: {
+      phase: 'Rolling',
+      desired: 3,
+      surge: 1,
+      unavailable: 0,
+      updatePeriodMs: 60_000,
+      pollIntervalMs: 500,
+    },
   } as const;
   const said = async (flags: Partial<RollingUpdateOptions>) => {
     const options = {
       deploymentLabelKey: 'kubernetes.io/deployment',
-      updatePeriod: 0,
-      pollInterval: 1_000,
       image: 'app:2',
       ...flags,
     };
@@ -214,8 +224,9 @@ describe('flags of a command that attaches', () => {
     [{ maxSurge: '1', maxUnavailable: '0', pollInterval: 500 }, []],
     [{ maxSurge: '2' }, ['--max-surge (it has 1)']],
     [{ maxSurge: '25%', maxUnavailable: '1' }, ['--max-surge (it has 1)', '--max-unavailable (it has 0)']],
-    [{ updatePeriod: 60_000 }, ['--update-period (it has 0ms)']],
-    [{ pollInterval: 200 }, ['--poll-interval of the run (it has 500ms)']],
+    [{ updatePeriod: 60_000 }, []],
+    [{ updatePeriod: 0 }, ['--update-period (it has 60s)']],
+    [{ pollInterval: 1_000 }, ['--poll-interval of the run (it has 0.5s)']],
     [{ deploymentLabelKey: 'x' }, ['--deployment-label-key (it has kubernetes.io/deployment)']],
   ])('%j: those that the update does not have are named', async (flags, named) => {
     expect(await said(flags)).toEqual(named);
