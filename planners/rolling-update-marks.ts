@@ -85,12 +85,7 @@ export function moveMarks(
       [ROLLING_UPDATE.desiredReplicas]: String(state.desired),
       [ROLLING_UPDATE.partner]: nextName,
     };
-    return annotate(
-      old,
-      marks,
-      'Annotate',
-      `${name} is to come back, with ${inReplicas(state.desired)}`,
-    );
+    return annotate(old, marks, 'Annotate', `${name} is to come back, with ${inReplicas(state.desired)}`);
   }
   if (desiredOf(next) !== 0 || partnerOf(next) === undefined) {
     return markBack({ name }, next);

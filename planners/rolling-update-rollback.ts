@@ -76,11 +76,6 @@ export function decideRollback(view: UpdateView, turned: Turned): RollbackDecisi
     [ANNOTATION.turned]: JSON.stringify({ ...turned, ...(from !== undefined && { from }) }),
     ...(isRejected && { [ANNOTATION.pinned]: JSON.stringify(pinned) }),
   };
-  const step = annotate(
-    old,
-    marks,
-    'Annotate',
-    `${name} is to come back, with ${inReplicas(state.desired)}`,
-  );
+  const step = annotate(old, marks, 'Annotate', `${name} is to come back, with ${inReplicas(state.desired)}`);
   return step.do === 'write' ? { do: 'turn', write: step.write } : { do: 'attach' };
 }
