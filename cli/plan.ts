@@ -245,7 +245,8 @@ async function planRepository(
   const content = await reader.read(repository, sha, interrupted);
   const planned = await planCommit(session.client, session, repository, sha, content, {
     earlier: async (other) => await reader.readEarlier(repository, other, interrupted),
-    others: sources,
+    // Without a file it may be a clone of what the workers follow.
+    ...(sources.followed().length > 0 && { others: sources }),
     signal: interrupted,
   });
   return {

@@ -2,7 +2,8 @@
 
 import { lstat, realpath, stat } from 'node:fs/promises';
 import { homedir, userInfo } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
+import { shellWord } from '../kubernetes/shell-word.ts';
 import { gitFailure, processFailure } from './git-errors.ts';
 import { runGit } from './git-process.ts';
 import type { GitOutput } from './git-process.ts';
@@ -21,13 +22,27 @@ export async function openLocal(path: string, signal?: AbortSignal): Promise<str
   const gitDirectory = (await lstat(inside).catch(() => undefined)) === undefined ? path : inside;
   const output = await git(gitDirectory, ['rev-parse', '--git-dir'], signal);
   if (output.code !== 0) {
-    throw notFound(
-      `${path} is not a git repository.`,
-      `Name the root of the working copy, or make one: git init ${path}`,
-    );
+    const root = await workingCopyAround(path);
+    throw root === undefined
+      ? notFound(
+          `${path} is not a git repository.`,
+          `Name the root of the working copy, or make one: git init ${shellWord(path)}`,
+        )
+      : notFound(
+          `${path} is a folder within the git repository ${root}.`,
+          `Name that, and the folder as \`path\` (${shellWord(relative(root, resolve(path)))}).`,
+        );
   }
   await checkOwner(path, gitDirectory, signal);
   return gitDirectory;
+}
+
+/** The root of the working copy that a path is in, as git finds it: the next folder above that has a `.git`. */
+async function workingCopyAround(path: string): Promise<string | undefined> {
+  for (let folder = dirname(resolve(path)); ; folder = dirname(folder)) {
+    if ((await lstat(join(folder, '.git')).catch(() => undefined)) !== undefined) return folder;
+    if (folder === dirname(folder)) return undefined;
+  }
 }
 
 async function checkOwner(

@@ -1,7 +1,7 @@
 /** What `plan` need not try: its answers are those of dry runs all the same. */
 
 import type { ChildProcess } from 'node:child_process';
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -12,10 +12,12 @@ import { planCommit } from '../../cli/plan-changes.ts';
 import type { CommitContent, CommitContext } from '../../git/commit.ts';
 import { CommitReader, prepareCommit } from '../../git/commit.ts';
 import { APPLYSET, InventoryStore } from '../../git/inventory.ts';
+import { entryKey } from '../../git/inventory-content.ts';
 import { openMirror } from '../../git/mirror.ts';
 import { applyBody } from '../../git/prepare.ts';
 import type { Repository } from '../../git/repositories.ts';
 import { repositoryFromFlags } from '../../git/repositories.ts';
+import { sourceIdentity } from '../../git/source-url.ts';
 import { KubernetesClient } from '../../kubernetes/client.ts';
 import type { ResourcePath } from '../../kubernetes/client.ts';
 import { loadConnection } from '../../kubernetes/kubeconfig.ts';
@@ -379,6 +381,33 @@ describe('a plan of several repositories', () => {
     const words = ['plan', '--repositories', file, '--repo', other.path, '--token-file', 'x'];
     const { code, err } = await runCli(words, { environment: environment() });
     expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining('--repo, --token-file: ') });
+  });
+
+  it('of a clone of what is followed is planned as that, and says so', async () => {
+    const store = new InventoryStore(cluster.client, INVENTORY_NAMESPACE, 'cloned');
+    const source = await sourceIdentity(other.path);
+    const { namespace = '' } = repository;
+    const entry = { apiVersion: 'v1', kind: 'ConfigMap', namespace, name: 'left', uid: 'u' };
+    await store.update((draft) => ({ ...draft, source, entries: new Map([[entryKey(entry), entry]]) }));
+    const clone = join(folder, 'clone');
+    await other.git('clone', '--quiet', '--depth', '1', `file://${other.path}`, clone);
+    const words = ['plan', '--repo', clone, '--name', 'cloned', '-n', namespace];
+    expect(await runCli(words, { environment: environment() })).toMatchObject({
+      code: 4,
+      err: '',
+      out: expect.stringContaining(
+        `\nnote: planned as if ${await realpath(clone)} were ${source}, where cloned comes from\n`,
+      ),
+    });
+  }, 60_000);
+
+  it('of a folder within a repository says where that begins', async () => {
+    const words = ['plan', '--repo', join(shared.path, 'x'), '-n', repository.namespace];
+    const { code, err } = await runCli(words, { environment: environment() });
+    expect({ code, err }).toEqual({
+      code: 1,
+      err: `error: RepositoryNotFound: ${shared.path}/x is a folder within the git repository ${shared.path}. Name that, and the folder as \`path\` (x).\n`,
+    });
   });
 
   it('HEAD is what it is without a ref', async () => {
