@@ -18,7 +18,7 @@ import { CLI_API_VERSION, printStructured } from './structured.ts';
 import { describeRun, troubleOf } from './temporal.ts';
 import type { WorkloadArgument } from './workload-argument.ts';
 import { formatWorkload } from './workload-argument.ts';
-import { deadlineRollback, isStuck, stateOfWorkload } from './workload-state.ts';
+import { isStuck, rollbackSince, stateOfWorkload } from './workload-state.ts';
 import type { WorkloadView } from './workload-view.ts';
 import { viewWorkload } from './workload-view.ts';
 import { WhyItWaits } from './why-it-waits.ts';
@@ -29,7 +29,7 @@ export interface RolloutStatusOptions {
 
 interface RolloutStatusDocument extends Document {
   readonly kind: 'RolloutStatus';
-  /** `rolledBack`: it is well, at the revision before the one whose deadline passed. */
+  /** `rolledBack`: it is well, at the revision before the one whose deadline passed, or that was turned round while it was awaited. */
   readonly outcome: 'done' | 'rolledBack' | 'progressing' | 'stalled' | 'timeout' | 'deleted';
   /** kubectl's. */
   readonly sentence: string;
@@ -52,8 +52,10 @@ export async function runRolloutStatus(call: Call<RolloutStatusOptions>): Promis
     const print = call.options.output !== 'json' && call.options.output !== 'yaml';
     const why = new WhyItWaits(session, target, print);
     let last: Verdict | undefined;
+    let begun: WorkloadObject | undefined;
     const read = (object: WorkloadObject): Verdict => {
-      const verdict = judge(object, argument);
+      begun ??= object;
+      const verdict = judge(begun, object, argument);
       if (print && verdict.sentence !== last?.sentence) call.io.out(`${oneLine(verdict.sentence)}\n`);
       last = verdict;
       why.note(object);
@@ -89,10 +91,10 @@ export async function runRolloutStatus(call: Call<RolloutStatusOptions>): Promis
   });
 }
 
-function judge(object: WorkloadObject, { kind }: WorkloadArgument): Verdict {
+function judge(begun: WorkloadObject, object: WorkloadObject, { kind }: WorkloadArgument): Verdict {
   const { sentence, done, failed } = rolloutSentence(kind, object);
   const stalled = !done && (failed === true || isStuck(object));
-  const back = deadlineRollback(object) !== undefined;
+  const back = rollbackSince(begun, object) !== undefined;
   return {
     outcome: done ? (back ? 'rolledBack' : 'done') : stalled ? 'stalled' : 'progressing',
     sentence,
@@ -124,9 +126,15 @@ async function noteFailedCommit(
 }
 
 /** Outcomes that are told as an error. */
-const FAILED: Partial<Record<RolloutStatusDocument['outcome'], (workload: string) => string>> = {
+const FAILED: Partial<
+  Record<RolloutStatusDocument['outcome'], (workload: string, object: WorkloadObject) => string>
+> = {
   stalled: (workload) => `the rollout of ${workload} is stalled`,
-  rolledBack: (workload) => `the rollout of ${workload} was rolled back by its deadline`,
+  rolledBack: (workload, { metadata }) => {
+    const { verb, by } = readPinned(metadata.annotations) ?? {};
+    const who = verb === 'deadline' ? 'its deadline' : by;
+    return `the rollout of ${workload} was rolled back${who === undefined ? '' : ` by ${who}`}`;
+  },
   timeout: (workload) => `timed out waiting for the rollout of ${workload}`,
 };
 
@@ -185,7 +193,7 @@ async function report(
   const failed = FAILED[outcome];
   if (!printed && failed !== undefined) {
     const name = formatWorkload(argument);
-    const what = failed(name);
+    const what = failed(name, last.object);
     io.err(`error: ${oneLine(cause === '' ? what : `${what}: ${cause}`)}\n`);
     io.err(`  \`fairlead explain ${name} -n ${namespace}\` says more\n`);
   }

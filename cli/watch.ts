@@ -25,7 +25,7 @@ import { planWorkload, readPlan } from './snapshot.ts';
 import type { WatchView } from './watch-view.ts';
 import { viewRollout } from './watch-view.ts';
 import { formatWorkload } from './workload-argument.ts';
-import { deadlineRollback, isStuck } from './workload-state.ts';
+import { isStuck, rollbackSince } from './workload-state.ts';
 
 export interface WatchVerbOptions {
   readonly untilDone?: boolean;
@@ -34,7 +34,7 @@ export interface WatchVerbOptions {
 /** Ages and countdowns move although nothing happens. */
 const TICK_MS = 1_000;
 
-/** Runs the verb. 1 when the workload is gone or (with --until-done) stalled or rolled back by its deadline, 3 when the time is up. */
+/** Runs the verb. 1 when the workload is gone or (with --until-done) stalled or rolled back, 3 when the time is up. */
 export async function runWatch(call: Call<WatchVerbOptions>): Promise<ExitCode> {
   return await withSession(call, async (session) => {
     const { io, options } = call;
@@ -68,7 +68,7 @@ export async function runWatch(call: Call<WatchVerbOptions>): Promise<ExitCode> 
         const view = viewRollout(planned, argument, io.now());
         isWaiting = !view.done;
         printer.show(view);
-        const code = options.untilDone === true ? codeOf(view, planned.object) : undefined;
+        const code = options.untilDone === true ? codeOf(view, first.object, planned.object) : undefined;
         if (code !== undefined) return code;
       }
     } finally {
@@ -118,11 +118,15 @@ async function tellWhetherAnybodyActs(
   }
 }
 
-function codeOf({ state, done }: WatchView, object: WorkloadObject): ExitCode | undefined {
+function codeOf(
+  { state, done }: WatchView,
+  begun: WorkloadObject,
+  object: WorkloadObject,
+): ExitCode | undefined {
   if (isStuck(object)) return EXIT.failed;
   if (!done || state !== 'Ready') return undefined;
   // As `rollout status` judges: what was to be rolled out is not.
-  return deadlineRollback(object) === undefined ? EXIT.ok : EXIT.failed;
+  return rollbackSince(begun, object) === undefined ? EXIT.ok : EXIT.failed;
 }
 
 /** The plan at each change, at most one in {@link FRAME_MS}, and once a second; undefined when the workload is gone. */

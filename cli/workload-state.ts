@@ -81,10 +81,17 @@ export function pinnedOf(object: WorkloadObject): Pin | undefined {
   return pinUnless(isPinSpent, object);
 }
 
-/** The pin of the deadline's rollback that brought the present template, if one did. */
-export function deadlineRollback(object: WorkloadObject): Pin | undefined {
+/**
+ * The pin of the rollback that brought the present template, if one did: of a deadline, or of somebody who has turned round what a verb
+ * waits for since it has begun.
+ * @param begun {@link WorkloadObject} as the verb found it
+ */
+export function rollbackSince(begun: WorkloadObject, object: WorkloadObject): Pin | undefined {
   const pin = pinUnless(isPinOver, object);
-  return pin?.verb === 'deadline' ? pin : undefined;
+  if (pin === undefined || pin.verb === 'deadline') return pin;
+  // Whoever waits for the way back has seen its pin at the beginning.
+  const before = begun.metadata.uid === object.metadata.uid ? begun : undefined;
+  return readPinned(before?.metadata.annotations)?.at === pin.at ? undefined : pin;
 }
 
 function pinUnless(isPast: typeof isPinOver, { metadata, spec }: WorkloadObject): Pin | undefined {

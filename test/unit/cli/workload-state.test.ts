@@ -4,7 +4,7 @@ import { colorsOf } from '../../../cli/colors.ts';
 import { columnsOf } from '../../../cli/get.ts';
 import { planWorkload } from '../../../cli/snapshot.ts';
 import { formatTable } from '../../../cli/table.ts';
-import { deadlineRollback, isStuck, stateOfWorkload } from '../../../cli/workload-state.ts';
+import { isStuck, rollbackSince, stateOfWorkload } from '../../../cli/workload-state.ts';
 import { viewWorkload } from '../../../cli/workload-view.ts';
 import { templateChange } from '../../../kubernetes/template-change.ts';
 import { lookupsOf } from '../../../kubernetes/workload-children.ts';
@@ -157,9 +157,28 @@ describe('a deadline has rolled it back', () => {
     ],
   ])('%s', (_, options, isBack, reason) => {
     const object = workloadObject({ ...options, conditions: ready });
-    expect(deadlineRollback(object) !== undefined).toBe(isBack);
+    expect(rollbackSince(object, object) !== undefined).toBe(isBack);
     expect(stateOfWorkload(object)).toMatchObject({ state: 'Ready', reason });
     expect(waitsFor(object).includes('Pinned')).toBe(reason === 'Pinned');
+  });
+
+  it.each(['abort', 'undo'])('%s counts for whom it was not there when he began to wait', (verb) => {
+    const pinned = (time: string) => ({
+      'fairlead.dev/pinned': JSON.stringify({ verb, at: time, by: 'ann' }),
+      ...templateChange(web1, web1.spec.template, verb, {}, Date.parse(time)),
+    });
+    const earlier = '2025-12-31T00:00:00.000Z';
+    const [before, now] = [earlier, at].map((time) => workloadObject({ annotations: pinned(time) }));
+    const isBack = (begun = web1, object = web1) => rollbackSince(begun, object)?.by;
+    expect([isBack(web1, now), isBack(before, now), isBack(now, now), isBack(now, web1)]).toEqual([
+      'ann',
+      'ann',
+      undefined,
+      undefined,
+    ]);
+    // Another template has come since.
+    const again = workloadObject({ annotations: pinned(at), spec: web2 });
+    expect(isBack(web1, again)).toBeUndefined();
   });
 
   it('git is only spoken of where a manifest was rejected', () => {
