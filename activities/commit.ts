@@ -9,6 +9,7 @@ import { awaitFoundations as awaitUsable } from '../git/foundations.ts';
 import {
   commitEvent,
   isBehind,
+  occurrenceOf,
   problemLines,
   recordEvent,
   withAttempt,
@@ -296,7 +297,8 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
     });
     if (inventory !== undefined) {
       try {
-        await recordEvent(attemptClient(client), store, inventory, commitEvent(commit), runId, now());
+        const occurrence = occurrenceOf(inventory.status, attempt);
+        await recordEvent(attemptClient(client), store, inventory, commitEvent(commit), occurrence, now());
       } catch (error) {
         if (!isRefusal(error)) throw error;
         dependencies.onEventLost(input.repository, toMessage(error));

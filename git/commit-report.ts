@@ -54,8 +54,8 @@ export function withAttempt(status: RepositoryStatus, attempt: CommitAttempt): R
   const before = history.at(-1);
   const isRecorded = history.some((row) => isTry(row, kept));
   if (before !== undefined && !isRecorded && isSameRefusal(before, kept)) {
-    const { startedAt, tries = 1 } = before;
-    const row = { ...kept, startedAt, lastStartedAt: kept.startedAt, tries: tries + 1 };
+    const { startedAt, tries = 1, firstRunId = before.runId } = before;
+    const row = { ...kept, startedAt, lastStartedAt: kept.startedAt, tries: tries + 1, firstRunId };
     return { ...status, history: [...history.slice(0, -1), row] };
   }
   // The row of several tries stays as the last of them has left it.
@@ -73,6 +73,12 @@ function withoutOldHealings(history: readonly CommitAttempt[]): readonly CommitA
 /** Whether the row ends with this very try. */
 function isTry({ runId, startedAt, lastStartedAt = startedAt }: CommitAttempt, one: CommitAttempt): boolean {
   return runId === one.runId && lastStartedAt === one.startedAt;
+}
+
+/** The occurrence that the Event of an attempt tells of: tries that are one row are one, with their number. */
+export function occurrenceOf({ history = [] }: RepositoryStatus, attempt: CommitAttempt): Occurrence {
+  const { firstRunId, tries } = history.find((row) => isTry(row, attempt)) ?? {};
+  return { identity: firstRunId ?? attempt.runId, count: tries };
 }
 
 /** Nothing is different between the two but the time. What somebody asked for has a row of its own. */
@@ -162,8 +168,16 @@ function count(value: number | undefined, what: string): string {
   return value === undefined || value === 0 ? '' : `${value} ${what}`;
 }
 
+/** What an Event tells of. */
+export interface Occurrence {
+  /** Recorded again (an activity's retry), it is the same Event. */
+  readonly identity: string;
+  /** How often it was so by now, where it is told each time; else the first time is enough. */
+  readonly count?: number | undefined;
+}
+
 /**
- * Writes an Event on the inventory. `identity` names the occurrence: recorded again (an activity's retry), it is the same.
+ * Writes an Event on the inventory; of what was so before, its count and what is said of it now.
  * @throws ApiError
  */
 export async function recordEvent(
@@ -171,7 +185,7 @@ export async function recordEvent(
   store: InventoryStore,
   inventory: Pick<Inventory, 'uid'>,
   event: { readonly type: 'Normal' | 'Warning'; readonly reason: string; readonly message: string },
-  identity: string,
+  { identity, count }: Occurrence,
   now: number,
 ): Promise<void> {
   const digest = createHash('sha256')
@@ -180,26 +194,28 @@ export async function recordEvent(
     .slice(0, 16);
   const time = new Date(now).toISOString().replace(/\.\d{3}Z$/, 'Z');
   const { namespace, name } = store;
+  const path = { group: '', version: 'v1', resource: 'events', namespace };
+  const eventName = `${name}.${digest}`;
+  const message = event.message.slice(0, 1000);
   try {
-    await client.create(
-      { group: '', version: 'v1', resource: 'events', namespace },
-      {
-        apiVersion: 'v1',
-        kind: 'Event',
-        metadata: { name: `${name}.${digest}`, namespace },
-        involvedObject: { apiVersion: 'v1', kind: 'ConfigMap', namespace, name, uid: inventory.uid },
-        type: event.type,
-        reason: event.reason,
-        message: event.message.slice(0, 1000),
-        source: { component: 'fairlead' },
-        reportingComponent: 'fairlead',
-        reportingInstance: 'fairlead',
-        firstTimestamp: time,
-        lastTimestamp: time,
-        count: 1,
-      },
-    );
+    await client.create(path, {
+      apiVersion: 'v1',
+      kind: 'Event',
+      metadata: { name: eventName, namespace },
+      involvedObject: { apiVersion: 'v1', kind: 'ConfigMap', namespace, name, uid: inventory.uid },
+      type: event.type,
+      reason: event.reason,
+      message,
+      source: { component: 'fairlead' },
+      reportingComponent: 'fairlead',
+      reportingInstance: 'fairlead',
+      firstTimestamp: time,
+      lastTimestamp: time,
+      count: count ?? 1,
+    });
   } catch (error) {
     if (!isAlreadyExists(error)) throw error;
+    if (count === undefined) return;
+    await client.patch({ ...path, name: eventName }, 'merge', { count, message, lastTimestamp: time });
   }
 }

@@ -131,5 +131,5 @@ export async function recordDrift(
   now: number,
 ): Promise<void> {
   for (const { identity, ...event } of events)
-    await recordEvent(client, store, inventory, event, identity, now);
+    await recordEvent(client, store, inventory, event, { identity }, now);
 }

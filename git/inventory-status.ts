@@ -115,6 +115,8 @@ export interface CommitAttempt {
   readonly supersededBy?: string | undefined;
   /** Of the last try. */
   readonly runId: string;
+  /** Of the first of several. */
+  readonly firstRunId?: string | undefined;
 }
 
 const text = z.string();
@@ -156,6 +158,7 @@ const STATUS = z.looseObject({
         finishedAt: text,
         tries: count,
         lastStartedAt: text.optional(),
+        firstRunId: text.optional(),
         problem: text.optional(),
         notes: texts.optional(),
         supersededBy: text.optional(),

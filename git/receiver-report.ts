@@ -31,7 +31,7 @@ export async function reportReceiver(
       return;
     const message = `${receiver} is told again what becomes of commits`;
     const event = { type: 'Normal', reason: 'ReceiverReady', message } as const;
-    await recordEvent(client, store, inventory, event, `${receiver} ${before.since}`, now);
+    await recordEvent(client, store, inventory, event, { identity: `${receiver} ${before.since}` }, now);
     await store.update((present) => ({ ...present, status: without(present.status, receiver) }));
     return;
   }
@@ -44,7 +44,7 @@ export async function reportReceiver(
   const next = isLast === true ? 'It keeps what it was told before' : 'It is told of the next one';
   const event = { type: 'Warning', reason: 'ReceiverFailed', message: `${problem}. ${next}.` } as const;
   const identity = `${receiver} ${since}${isLast === true ? ' last' : ''}`;
-  if (inventory !== undefined) await recordEvent(client, store, inventory, event, identity, now);
+  if (inventory !== undefined) await recordEvent(client, store, inventory, event, { identity }, now);
 }
 
 function without(status: RepositoryStatus, receiver: string): RepositoryStatus {

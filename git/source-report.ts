@@ -54,7 +54,7 @@ export class SourceReporter {
           ? ({ type: 'Normal', reason: 'SourceReady', message: 'the repository can be read again' } as const)
           : ({ type: 'Warning', reason: 'SourceFailed', message: text } as const);
       if (inventory !== undefined)
-        await recordEvent(client, store, inventory, event, `${text} ${since}`, now());
+        await recordEvent(client, store, inventory, event, { identity: `${text} ${since}` }, now());
     }
     this.#reported.set(repository, text);
   }

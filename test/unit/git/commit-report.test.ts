@@ -2,7 +2,11 @@
 
 import { describe, expect, it } from '@jest/globals';
 
-import { commitEvent } from '../../../git/commit-report.ts';
+import { commitEvent, occurrenceOf, recordEvent, withAttempt } from '../../../git/commit-report.ts';
+import type { CommitAttempt, RepositoryStatus } from '../../../git/inventory-status.ts';
+import { InventoryStore } from '../../../git/inventory.ts';
+import { answer } from '../../support/watch-server.ts';
+import { useWatchServer } from '../../support/watch-server-ground.ts';
 
 const SHA = '0123456789abcdef0123456789abcdef01234567';
 const base = { sha: SHA, workflowId: 'w', runId: 'r', applied: 0, unchanged: 0, pruned: 0 } as const;
@@ -34,5 +38,58 @@ describe('the Event of a commit', () => {
     expect(commitEvent({ ...base, outcome: 'Succeeded' }).message).toBe('commit 01234567: succeeded');
     const superseded = { ...base, outcome: 'Superseded', applied: 1, supersededBy: 'f'.repeat(40) } as const;
     expect(commitEvent(superseded).message).toBe('commit 01234567: superseded by ffffffff');
+  });
+});
+
+describe('an Event on the inventory', () => {
+  const ground = useWatchServer();
+  const refused = (run: number): CommitAttempt => ({
+    sha: SHA,
+    outcome: 'Refused',
+    startedAt: `2026-01-01T00:0${String(run)}:00Z`,
+    finishedAt: `2026-01-01T00:0${String(run)}:01Z`,
+    problem: 'Invalid a.yaml:1@01234567: x',
+    runId: `run-${String(run)}`,
+  });
+
+  /** Records it; answers what became of the Events of before, by name. */
+  async function record(events: Map<string, object>, status: RepositoryStatus, attempt: CommitAttempt) {
+    ground.server.intercept = ({ method, url, body }, response) => {
+      const sent = JSON.parse(body) as { readonly metadata?: { readonly name: string } };
+      const name = method === 'POST' ? (sent.metadata?.name ?? '') : (url.pathname.split('/').at(-1) ?? '');
+      const before = events.get(name);
+      if (method === 'POST' && before !== undefined)
+        answer(response, 409, { kind: 'Status', code: 409, reason: 'AlreadyExists' });
+      else {
+        events.set(name, { ...before, ...sent });
+        answer(response, 200, { ...before, ...sent, metadata: { name } });
+      }
+      return true;
+    };
+    const store = new InventoryStore(ground.client, 'system', 'shop');
+    const event = commitEvent({ ...base, ...attempt, problems: ['x'], applied: 0 });
+    const now = Date.parse(attempt.finishedAt);
+    await recordEvent(ground.client, store, { uid: 'u' }, event, occurrenceOf(status, attempt), now);
+  }
+
+  it('of tries that are refused alike in a row is one, with their count; recorded again it stays', async () => {
+    const events = new Map<string, object>();
+    let status: RepositoryStatus = {};
+    for (const run of [1, 2, 3]) {
+      status = withAttempt(status, refused(run));
+      await record(events, status, refused(run));
+      await record(events, status, refused(run));
+    }
+    expect([...events.values()]).toEqual([
+      expect.objectContaining({
+        reason: 'CommitRefused',
+        count: 3,
+        firstTimestamp: '2026-01-01T00:01:01Z',
+        lastTimestamp: '2026-01-01T00:03:01Z',
+      }),
+    ]);
+    const other = { ...refused(4), problem: 'Invalid b.yaml:1@01234567: y' };
+    await record(events, withAttempt(status, other), other);
+    expect(events.size).toBe(2);
   });
 });
