@@ -11,8 +11,12 @@ import { ApiError, isForbidden } from '../kubernetes/api-error.ts';
 import { appliedEntry } from '../kubernetes/managed-fields.ts';
 import { withoutStop } from '../kubernetes/safe-text.ts';
 import type { WorkloadObject, WorkloadTarget } from '../kubernetes/workload-edit.ts';
+import { describeSuspension } from '../git/suspension.ts';
+import { readSuspended } from '../kubernetes/wish-annotations.ts';
+import type { Wish } from '../planners/workload.ts';
 import { ANNOTATION, FIELD_MANAGER } from '../planners/names.ts';
 import type { CommitView } from '../workflows/sync-messages.ts';
+import { followedRows } from './followed-rows.ts';
 import { appliedNames, readInventories } from './read-repositories.ts';
 import type { Session } from './session.ts';
 import { askWhereItIs } from './temporal-sync.ts';
@@ -23,6 +27,10 @@ export interface GitState {
   readonly outcome: CommitStatus['outcome'];
   /** With file and line; at most 20. */
   readonly problems: readonly string[];
+  /** Of all of them; absent: those are all. */
+  readonly problemCount?: number;
+  /** A newer commit waits, for somebody has suspended the repository. */
+  readonly suspended?: Wish & { readonly waits: string };
   /** Why the repository cannot be read, and since when (RFC 3339). */
   readonly unreadable?: { readonly problem: string; readonly since: string };
   /** Where the commit is that is under way and may still change this workload; `{}`: nobody could say. */
@@ -44,9 +52,11 @@ export async function readGitState(
   if (repository === undefined) return undefined;
   try {
     const store = new InventoryStore(session.client, session.leaseNamespace, repository);
-    const { commit, source, drift } = (await store.read())?.status ?? {};
+    const inventory = await store.read();
+    const { commit, source, drift } = inventory?.status ?? {};
     if (commit === undefined) return undefined;
-    const { sha, outcome, problems = [] } = commit;
+    const { sha, outcome, problems = [], problemCount } = commit;
+    const suspended = await waitsSuspended(session, repository, sha, readSuspended(inventory?.annotations));
     const unreadable = source?.ok === false && {
       unreadable: { problem: source.problem ?? 'no cause given', since: source.since },
     };
@@ -59,6 +69,8 @@ export async function readGitState(
       commit: sha,
       outcome,
       problems,
+      ...(problemCount !== undefined && { problemCount }),
+      ...(suspended !== undefined && { suspended }),
       ...(mayCome && mayStillChange(view, { metadata }) && { underWay: whereabouts(view) }),
       ...unreadable,
       ...(drifted && !isAppliedSince(drifted, outcome, metadata) && { drift: wordsOf(drifted) }),
@@ -73,6 +85,19 @@ export async function readGitState(
     );
     return undefined;
   }
+}
+
+/** What a leader has seen and does not apply. */
+async function waitsSuspended(
+  session: Session,
+  repository: string,
+  applied: string,
+  suspension: Wish | undefined,
+): Promise<GitState['suspended']> {
+  if (suspension === undefined) return undefined;
+  const rows = await followedRows(session.client, session);
+  const seen = rows?.find(({ name }) => name === repository)?.sha;
+  return seen === undefined || seen === applied ? undefined : { ...suspension, waits: seen };
 }
 
 /**
@@ -129,7 +154,7 @@ export interface GitTrouble {
 
 /**
  * `repository shop cannot be read since …`, or `commit 56124dbb of shop was refused: …` for a commit of which nothing was applied,
- * that failed for this workload, or that waits for others before it may come to it; else undefined: what became of others is not its business.
+ * that failed for this workload, or that waits for others before it may come to it, or for a repository that is suspended; else undefined: what became of others is not its business.
  * @param isOver What failed has been answered already: by going back, which is told as a pin, or by a rollout that went on since.
  */
 export function gitTrouble(
@@ -145,11 +170,19 @@ export function gitTrouble(
     };
   }
   if (git?.underWay !== undefined) return commitUnderWay(git, git.underWay);
+  if (git?.suspended !== undefined) {
+    const { waits, ...wish } = git.suspended;
+    return {
+      text: `commit ${shortSha(waits)} of ${git.repository} waits: the repository is suspended${describeSuspension(wish)}`,
+      next: `fairlead resume ${git.repository}`,
+    };
+  }
   if (git === undefined || (git.outcome !== 'Refused' && git.outcome !== 'Failed')) return undefined;
   const [first, ...more] =
     git.outcome === 'Refused' ? git.problems : git.problems.filter((problem) => isAbout(problem, target));
   if (git.outcome === 'Failed' && (first === undefined || isOver)) return undefined;
-  const others = more.length === 0 ? '' : ` (and ${String(more.length)} more)`;
+  const rest = git.outcome === 'Refused' ? (git.problemCount ?? git.problems.length) - 1 : more.length;
+  const others = rest <= 0 ? '' : ` (and ${String(rest)} more)`;
   const isOfOthers = !git.problems.some((problem) => isAbout(problem, target));
   // What is wrong with a file names no object: it may be that of this one.
   const refused = !isOfOthers

@@ -291,13 +291,15 @@ function isChange({ action }: PlannedChange): boolean {
 export async function formatPlan(plan: RepositoryPlan, colors: Colors): Promise<string> {
   const { repository, sha, changes, unchanged, problems, contested = 0, notes } = plan;
   const blocks = await Promise.all(changes.map((change) => formatChange(change, colors)));
-  const count = (action: PlannedChange['action']) =>
-    String(changes.filter((change) => change.action === action).length);
-  const moves = count('move');
   const counts =
-    `${count('create')} to create, ${count('change')} to change, ` +
-    (moves === '0' ? '' : `${moves} to move, `) +
-    `${count('delete')} to delete, ${String(unchanged)} unchanged` +
+    COUNTED.map(([action, what]) => ({
+      what,
+      count: changes.filter((change) => change.action === action).length,
+    }))
+      .filter(({ what, count }) => count > 0 || ALWAYS_COUNTED.has(what))
+      .map(({ what, count }) => `${String(count)} ${what}`)
+      .join(', ') +
+    `, ${String(unchanged)} unchanged` +
     (problems.length === 0
       ? ''
       : problems.length > contested
@@ -313,6 +315,18 @@ export async function formatPlan(plan: RepositoryPlan, colors: Colors): Promise<
     sha === undefined ? 'it is not planned' : counts,
   ].join('\n')}\n`;
 }
+
+const COUNTED: readonly (readonly [action: PlannedChange['action'], what: string])[] = [
+  ['create', 'to create'],
+  ['change', 'to change'],
+  ['move', 'to move'],
+  ['delete', 'to delete'],
+  ['detach', 'to detach'],
+  ['handOver', 'to hand over'],
+  ['later', 'put off'],
+];
+/** Also where there are none. */
+const ALWAYS_COUNTED: ReadonlySet<string> = new Set(['to create', 'to change', 'to delete']);
 
 const WORDS: Readonly<Record<PlannedChange['action'], string>> = {
   create: 'would be created',

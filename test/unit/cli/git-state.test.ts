@@ -33,6 +33,21 @@ describe('what is wrong with git, for one workload', () => {
     );
   });
 
+  it('counts all problems of a commit that was refused, of which a part is kept', () => {
+    const refused = stateOf({ outcome: 'Refused', problems: [PROBLEM, PROBLEM], problemCount: 21 });
+    expect(gitTrouble(refused, WEB, false)?.text).toMatch(/ \(and 20 more\)$/);
+    const { problemCount: _, ...all } = refused;
+    expect(gitTrouble(all, WEB, false)?.text).toMatch(/ \(and 1 more\)$/);
+  });
+
+  it('a newer commit of a repository that is suspended waits for whoever has done that', () => {
+    const suspended = { by: 'ann', reason: 'audit', waits: '3d69497a00' };
+    expect(gitTrouble(stateOf({ outcome: 'Succeeded', problems: [], suspended }), WEB, true)).toEqual({
+      text: 'commit 3d69497a of shop waits: the repository is suspended by ann: audit',
+      next: 'fairlead resume shop',
+    });
+  });
+
   it('a failure that was answered by going back is told as a pin, not again', () => {
     const agent = { ...WEB, kind: 'DaemonSet', name: 'agent' } as const;
     expect(gitTrouble(stateOf({}), agent, true)).toBeUndefined();
