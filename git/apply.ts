@@ -24,6 +24,7 @@ import type { DroppedField } from './dropped-fields.ts';
 import { describeTaken, inTheWay } from './dropped-fields.ts';
 import { BeingDeletedError, NotYetError, fieldConflicts } from './refusals.ts';
 import { getOrUndefined } from '../kubernetes/get-or-undefined.ts';
+import { isSaidAlike } from './said-alike.ts';
 import type { Wishes } from './take-over.ts';
 import { createWithWishes } from './take-over.ts';
 import { takeOverFields } from './take-over-fields.ts';
@@ -136,7 +137,7 @@ async function write(
   const body = bodyToApply(context, object, live);
   // What was decided is about this very object: one that was made anew since is read first (409).
   const uid = live?.metadata.uid;
-  const bound = uid === undefined ? body : { ...body, metadata: { ...asRecord(body['metadata']), uid } };
+  let bound = uid === undefined ? body : { ...body, metadata: { ...asRecord(body['metadata']), uid } };
   // Without the signal: whoever is cancelled ends the write in flight, or it could come after those of the next commit.
   const options = { fieldValidation: 'Strict' } as const;
   const { owned, dropped } = await ownedAndDropped(context, object, live, body);
@@ -173,7 +174,12 @@ async function write(
       const conflicts = fieldConflicts(error);
       if (isForced || conflicts === undefined) throw error;
       back = await takenBack(context, object, owned, conflicts);
-      if (back === undefined && !isTakenByForce(conflicts)) throw error;
+      if (back === undefined && !isTakenByForce(conflicts)) {
+        if (!(await isSaidAlike(context, object, body, present, conflicts))) throw error;
+        // What somebody changes now is no longer the same: then all of it is looked at again (409).
+        const { resourceVersion } = present?.metadata ?? {};
+        bound = { ...bound, metadata: { ...asRecord(bound['metadata']), resourceVersion } };
+      }
       isForced = true;
     }
   }

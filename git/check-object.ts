@@ -24,6 +24,7 @@ import { problemOf } from './prepare.ts';
 import type { Problem } from './problems.ts';
 import { problem } from './problems.ts';
 import type { RefusalSetting } from './refusals.ts';
+import { isSaidAlike } from './said-alike.ts';
 import { fieldConflicts, retryable, toProblem, toProblems } from './refusals.ts';
 import { withSignal } from './resources.ts';
 import { ownedAndDropped } from './restored-owners.ts';
@@ -167,7 +168,8 @@ export class ObjectCheck {
       if (
         conflicts !== undefined &&
         (isTakenByForce(conflicts) ||
-          (await takenBack(this.#context, object, owned, conflicts)) !== undefined)
+          (await takenBack(this.#context, object, owned, conflicts)) !== undefined ||
+          (await isSaidAlike(this.#context, object, body, live, conflicts)))
       ) {
         await this.#dryRun(object, live, true);
         return;

@@ -185,7 +185,7 @@ export async function recordEvent(
   store: InventoryStore,
   inventory: Pick<Inventory, 'uid'>,
   event: { readonly type: 'Normal' | 'Warning'; readonly reason: string; readonly message: string },
-  { identity, count }: Occurrence,
+  { identity, count: times }: Occurrence,
   now: number,
 ): Promise<void> {
   const digest = createHash('sha256')
@@ -215,7 +215,7 @@ export async function recordEvent(
     });
   } catch (error) {
     if (!isAlreadyExists(error)) throw error;
-    if (count === undefined) return;
-    await client.patch({ ...path, name: eventName }, 'merge', { count, message, lastTimestamp: time });
+    if (times === undefined) return;
+    await client.patch({ ...path, name: eventName }, 'merge', { count: times, message, lastTimestamp: time });
   }
 }

@@ -9,6 +9,7 @@ import type { FieldConflict } from './decision.ts';
 import type { PreparedObject } from './prepare.ts';
 import { fieldConflicts, toProblem } from './refusals.ts';
 import { withSignal } from './resources.ts';
+import { isSaidAlike } from './said-alike.ts';
 
 /**
  * What stands in the way of applying the object without force, by a dry run: fields with other values, or what others have put beside
@@ -28,7 +29,8 @@ export async function findConflicts(
     return [];
   } catch (error) {
     const conflicts = fieldConflicts(error);
-    if (conflicts !== undefined) return conflicts;
+    if (conflicts !== undefined)
+      return (await isSaidAlike(context, object, body, live, conflicts)) ? [] : conflicts;
     const foreign = collisions(error, body, live);
     if (foreign.length > 0)
       return foreign.flatMap(({ label, managers }) =>

@@ -33,6 +33,8 @@ export interface DroppedField {
   /** JSON pointer into the live object. */
   readonly pointer: string;
   readonly managers: readonly string[];
+  /** People alone hold it, but more of it than git has applied: it may be that nobody has written that. */
+  readonly hasMore?: true;
 }
 
 export interface DroppedFields {
@@ -61,16 +63,24 @@ const SIZE = 'spec.replicas';
  * @param live As it is there, with the owners that {@link handFields} tells of
  * @param body What is about to be applied.
  * @param changed Of fields that git has applied before, those to which people have given another value since
+ * @param defaulted What the apiserver made of the manifest that was applied last: its defaults are nobody's. Undefined: not known
  */
 export function droppedFields(
   live: KubernetesObject | undefined,
   body: JsonObject,
   changed: JsonObject = {},
+  defaulted?: KubernetesObject,
 ): DroppedFields {
   const own = live && appliedFields(live, FIELD_MANAGER);
   if (live === undefined || own === undefined) return { taken: [], kept: [] };
-  const others = othersFields(live, FIELD_MANAGER);
-  const ofUndo = others.filter(isOfUndo).map((entry) => broughtBack(entry, live));
+  const isAsApplied = ({ path }: Place): boolean =>
+    defaulted !== undefined &&
+    isDeepStrictEqual(
+      withoutAllocated(valueIn(live, { path })),
+      withoutAllocated(valueIn(defaulted, { path })),
+    );
+  const others: Others = { entries: othersFields(live, FIELD_MANAGER), isAsApplied };
+  const ofUndo = others.entries.filter(isOfUndo).map((entry) => broughtBack(entry, live));
   const all = [own, ...ofUndo].flatMap((fields) => [...dropped(fields, TOP, body, live, others)]);
   const found = outermost(all);
   const ofPeople = [...dropped(changed, TOP, body, live, others)].map((one) => ({ ...one, isByHand: false }));
@@ -270,12 +280,23 @@ function isPassing(entry: ManagedFields, path: OwnedPath): boolean {
 }
 
 function isOfPeople({ manager = '', operation }: ManagedFields): boolean {
-  return operation === 'Update' && BY_HAND.test(manager);
+  return operation === 'Update' && isHand(manager);
+}
+
+/** Whether a field manager is a tool that people run by hand. */
+export function isHand(manager: string): boolean {
+  return BY_HAND.test(manager);
 }
 
 type Found = DroppedField & { readonly isByHand: boolean };
 
 type Place = Pick<DroppedField, 'path' | 'label' | 'pointer'>;
+
+interface Others {
+  readonly entries: readonly ManagedFields[];
+  /** Whether all that is there is what the apiserver makes of what git has applied. */
+  readonly isAsApplied: (place: Place) => boolean;
+}
 
 const TOP: Place = { path: [], label: '', pointer: '' };
 
@@ -284,7 +305,7 @@ function* dropped(
   place: Place,
   body: unknown,
   live: unknown,
-  others: readonly ManagedFields[],
+  others: Others,
 ): Generator<Found> {
   for (const [element, inner] of Object.entries(own)) {
     const at = element === '.' ? undefined : step(place, element, live);
@@ -297,14 +318,9 @@ function* dropped(
 }
 
 /** Of what the manifest names no more, the parts that somebody else owns too. */
-function* shared(
-  own: JsonObject,
-  at: Place,
-  live: unknown,
-  others: readonly ManagedFields[],
-): Generator<Found> {
+function* shared(own: JsonObject, at: Place, live: unknown, others: Others): Generator<Found> {
   const element = at.path.at(-1) ?? '';
-  const owners = others.flatMap((entry) => {
+  const owners = others.entries.flatMap((entry) => {
     const there = fieldsAt(entry.fieldsV1, at.path);
     // Who has only changed a value of an item does not keep it.
     return there === undefined || (element.startsWith('k:') && !('.' in there)) ? [] : [{ entry, there }];
@@ -317,7 +333,8 @@ function* shared(
     return;
   }
   const isByHand = owners.every(({ entry }) => isPassing(entry, at.path));
-  const isWhole = owners.every(({ there }) => isWithin(there, own));
+  const isWithinGits = owners.every(({ there }) => isWithin(there, own));
+  const isWhole = isWithinGits || (isByHand && others.isAsApplied(at));
   const parts = Object.entries(own).filter(([name]) => name !== '.');
   // Somebody has put more there: of a mapping git's part goes; an item of a list would be left without what tells it apart.
   const isInParts = !isWhole || at.label === TEMPLATE_ANNOTATIONS;
@@ -329,7 +346,14 @@ function* shared(
     }
     return;
   }
-  yield { ...at, managers, isByHand: isByHand && isWhole };
+  yield { ...at, managers, isByHand: isByHand && isWhole, ...(isByHand && !isWhole && { hasMore: true }) };
+}
+
+/** Without what the apiserver gives to each object anew. */
+function withoutAllocated(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  const { nodePort: _, ...others } = asRecord(value);
+  return others;
 }
 
 /** Of a list in which nobody has an item. */

@@ -5,6 +5,7 @@
  */
 
 import { alsoApplied, hasOwners, merged } from '../kubernetes/managed-fields.ts';
+import { asRecord } from '../kubernetes/values.ts';
 import { ANNOTATION, FIELD_MANAGER } from '../planners/names.ts';
 import type { JsonObject, KubernetesObject } from '../planners/objects.ts';
 import { bodyToApply } from './apply-controller.ts';
@@ -13,6 +14,7 @@ import type { DroppedFields } from './dropped-fields.ts';
 import { droppedFields, handFields, hasHandFields } from './dropped-fields.ts';
 import { listing } from './former-owner.ts';
 import { entryKey } from './inventory-content.ts';
+import type { Manifest } from './manifests.ts';
 import type { PreparedObject } from './prepare.ts';
 import { inventoryEntry } from './prepare.ts';
 import { toProblem } from './refusals.ts';
@@ -25,6 +27,8 @@ export interface Owned {
   readonly live: KubernetesObject | undefined;
   /** Fields that git has applied, and to which people have given another value since: theirs. */
   readonly changed?: JsonObject;
+  /** That was applied last, where it had to be read. */
+  readonly manifest?: Manifest;
 }
 
 /** The same, and what of the object git drops with the body that is about to be applied. @throws as {@link ownedAsApplied} */
@@ -34,8 +38,33 @@ export async function ownedAndDropped(
   live: KubernetesObject | undefined,
   body: JsonObject,
 ): Promise<{ readonly owned: KubernetesObject | undefined; readonly dropped: DroppedFields }> {
-  const { live: owned, changed } = await ownedAsApplied(context, object, live);
-  return { owned, dropped: droppedFields(owned, body, changed) };
+  const { live: owned, changed, manifest } = await ownedAsApplied(context, object, live);
+  const dropped = droppedFields(owned, body, changed);
+  if (manifest === undefined || !dropped.kept.some(({ hasMore }) => hasMore === true))
+    return { owned, dropped };
+  const defaulted = await asMadeAnew(context, { ...object, manifest }, live);
+  return { owned, dropped: droppedFields(owned, body, changed, defaulted) };
+}
+
+/**
+ * What the apiserver would make of a manifest, were there no such object: with its defaults. Undefined where it cannot be tried.
+ * @throws ApiError when the apiserver cannot be asked
+ */
+async function asMadeAnew(
+  context: CommitContext,
+  object: PreparedObject,
+  live: KubernetesObject | undefined,
+): Promise<KubernetesObject | undefined> {
+  const { name: _, ...collection } = object.path;
+  const { metadata, ...body } = bodyToApply(context, object, live);
+  const { name: __, ...rest } = asRecord(metadata);
+  const anew = { ...body, metadata: { ...rest, generateName: 'fairlead-' } };
+  try {
+    return await context.client.create(collection, anew, { dryRun: true, ...withSignal(context.signal) });
+  } catch (error) {
+    if (toProblem(error, object) === undefined) throw error;
+    return undefined;
+  }
 }
 
 /**
@@ -55,8 +84,8 @@ export async function ownedAsApplied(
   const { agreed, changed } = handFields(live, bodyToApply(context, { ...object, manifest }, live));
   // Where the repository heals, drift is git's.
   if (context.repository.heal === true)
-    return { live: alsoApplied(live, FIELD_MANAGER, merged(agreed, changed)) };
-  return { live: alsoApplied(live, FIELD_MANAGER, agreed), changed };
+    return { live: alsoApplied(live, FIELD_MANAGER, merged(agreed, changed)), manifest };
+  return { live: alsoApplied(live, FIELD_MANAGER, agreed), changed, manifest };
 }
 
 /**

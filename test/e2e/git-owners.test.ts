@@ -257,6 +257,84 @@ describe('who may do what', () => {
   );
 
   it(
+    "what kubectl had applied of the same manifest is git's: no default and no spelling is a conflict, and what git drops goes with its defaults",
+    inLane(async () => {
+      const one = await follow('moved-over', { serviceAccount: 'deployer' });
+      const { namespace } = one;
+      const resources = ['networkpolicies', 'resourcequotas', 'services', 'podtemplates'];
+      const apiGroups = ['', 'networking.k8s.io'];
+      await grant(namespace, ['get', 'create', 'patch', 'delete'], { apiGroups, resources });
+      const byKubectl = { fieldManager: 'kubectl-client-side-apply' };
+      const meta = (apiVersion: string, kind: string) => ({ apiVersion, kind, metadata: { name: 'one' } });
+      const policy = {
+        ...meta('networking.k8s.io/v1', 'NetworkPolicy'),
+        spec: { podSelector: {}, ingress: [{ ports: [{ port: 80 }] }] },
+      };
+      const quota = (cpu: string) => ({
+        ...meta('v1', 'ResourceQuota'),
+        spec: { hard: { 'requests.cpu': cpu, 'limits.memory': '1024Mi' } },
+      });
+      const port = (name: string, number: number) => ({ name, port: number });
+      const service = (...ports: readonly object[]) => ({
+        ...meta('v1', 'Service'),
+        spec: { type: 'NodePort', selector: { app: 'x' }, ports },
+      });
+      const template = (...containers: readonly object[]) => ({
+        ...meta('v1', 'PodTemplate'),
+        template: { spec: { containers } },
+      });
+      const [main, side, more] = ['main', 'side', 'more'].map((name) => ({
+        name,
+        image: 'app:1',
+        ports: [{ containerPort: 80 }],
+      }));
+      const both = [port('a', 80), port('b', 81)];
+      const others = [policy, quota('1000m'), service(...both)];
+      const env = [{ name: 'A', value: '1' }];
+      // Somebody has put more into one of the items: that is no default.
+      const there = [...others, template({ ...main }, { ...side }, { ...more, env })];
+      const at = (group: string, resource: string) => ({ group, version: 'v1', resource, namespace });
+      const places = [
+        at('networking.k8s.io', 'networkpolicies'),
+        ...['resourcequotas', 'services', 'podtemplates'].map((resource) => at('', resource)),
+      ];
+      for (const [index, body] of there.entries())
+        await cluster().client.create(places[index] ?? at('', ''), body, byKubectl);
+      const files = (bodies: readonly object[]) =>
+        Object.fromEntries(bodies.map((body, index) => [`${String(index)}.json`, JSON.stringify(body)]));
+      const first = await one.git.commit(files([...others, template({ ...main }, { ...side }, { ...more })]));
+      expect((await planOf(one, first)).problems).toEqual([]);
+      expect(await sync().apply(one.name, first)).toMatchObject({ outcome: 'Succeeded' });
+
+      const less = [policy, quota('1000m'), service(port('a', 80)), template({ ...main })];
+      expect(await one.commit(files(less))).toMatchObject({ outcome: 'Succeeded' });
+      expect(asRecord(asRecord(await one.get('services', 'one'))['spec'])['ports']).toHaveLength(1);
+      expect(await one.get('podtemplates', 'one')).toMatchObject({
+        template: { spec: { containers: [{ name: 'main' }, { name: 'more' }] } },
+      });
+      expect((await sync().inventory(one.name))?.status.commit?.notes).toEqual([
+        expect.stringMatching(
+          /not in git any more, and stays .*: template\.spec\.containers\[name="more"\] \(/,
+        ),
+      ]);
+
+      // Another amount is a claim.
+      await cluster().client.patch(
+        { ...at('', 'resourcequotas'), name: 'one' },
+        'merge',
+        { spec: { hard: { 'requests.cpu': '2' } } },
+        { fieldManager: 'kubectl-edit' },
+      );
+      const other = await one.commit(files([policy, quota('3000m'), service(port('a', 80))]));
+      expect(other).toMatchObject({ outcome: 'Refused' });
+      expect(((await sync().inventory(one.name))?.status.commit?.problems ?? []).join('\n')).toMatch(
+        /^Conflict 1\.json:1@\w+: .*"kubectl-edit" owns \.spec\.hard\.requests\.cpu\./,
+      );
+    }),
+    120_000,
+  );
+
+  it(
     'a repository of the same name that workers of another FAIRLEAD_CLUSTER follow is refused, and prunes and tells nothing there, until it is handed over',
     inLane(async () => {
       const first = await follow('namesake');
