@@ -13,7 +13,7 @@ import {
 } from './names.ts';
 import type { Container, JsonObject, PodTemplate } from './objects.ts';
 import type { ReplicationController, ReplicationControllerSpec } from './replication-controller.ts';
-import { MARKS } from './replication-controller.ts';
+import { MARKS, sizeOf } from './replication-controller.ts';
 import { withChanges } from './rolling-update-metadata.ts';
 import { finalOwners, withoutController } from './rolling-update-owners.ts';
 import type {
@@ -175,7 +175,12 @@ export function describeBefore(
   old: ReplicationController,
 ): ReplacedController {
   const { template } = old.spec;
-  return { ...describeReplaced(data, old), ...(template && { template }), metadata: ownMetadata(old) };
+  return {
+    ...describeReplaced(data, old),
+    ...(template && { template }),
+    metadata: ownMetadata(old),
+    size: sizeOf(old),
+  };
 }
 
 /** As the apiserver has the selector of one that leaves it out, or has it empty. */

@@ -115,6 +115,8 @@ export interface ReplacedController {
   readonly template?: PodTemplate;
   /** What it was labelled and annotated with when the update began. Records of earlier versions have none. */
   readonly metadata?: PlainMetadata;
+  /** How many replicas it had when the update began. Records of earlier versions do not say. */
+  readonly size?: number;
 }
 
 export interface UpdateRecord extends RecordData {
@@ -210,7 +212,9 @@ function isReplaced(fields: Fields | undefined): boolean {
   const isTemplate = template === undefined || asFields(asFields(template)?.['spec']) !== undefined;
   const metadata = fields?.['metadata'];
   const isMetadata = metadata === undefined || areMetadata(metadata, isText);
-  return asFields(fields?.['selector']) !== undefined && isTemplate && isMetadata;
+  const size = fields?.['size'];
+  const isSize = size === undefined || isReplicas(size);
+  return asFields(fields?.['selector']) !== undefined && isTemplate && isMetadata && isSize;
 }
 
 /** Labels and annotations, or changes of them. */

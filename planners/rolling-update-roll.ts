@@ -4,7 +4,7 @@ import { ROLLING_UPDATE } from './names.ts';
 import type { ReplicationController } from './replication-controller.ts';
 import { scaledBy, sizeOf } from './replication-controller.ts';
 import { awaitPods, awaitSight } from './rolling-update-pods.ts';
-import { scaleStep } from './rolling-update-scale.ts';
+import { putBackStep, scaleStep } from './rolling-update-scale.ts';
 import type { UpdateStep } from './rolling-update-steps.ts';
 import { paused, patch, wait } from './rolling-update-steps.ts';
 import type { UpdateView } from './rolling-update-view.ts';
@@ -34,7 +34,9 @@ export function roll(
     toActive: coming.active.length,
     toAvailable: countPods(to, right, now).available,
   };
-  const scale = scaleStep(sizes, view.budget);
+  const size = view.isRollback ? undefined : view.record?.replaced?.size;
+  const back = size === undefined ? undefined : putBackStep(sizes, view.budget, size);
+  const scale = back ?? scaleStep(sizes, view.budget);
   if (scale !== undefined) {
     if (view.paused !== undefined) return paused(view);
     const controller = scale.scale === 'up' ? to : from;
@@ -45,7 +47,7 @@ export function roll(
       if (unseen !== undefined) return unseen;
     }
     // No step of ours leads there.
-    const isForeign = sizes.from + sizes.to > desired + view.budget.surge;
+    const isForeign = scale.scale === 'back' || sizes.from + sizes.to > desired + view.budget.surge;
     const since = view.record?.revision.metadata.creationTimestamp;
     const others = isForeign ? [from, to] : [];
     const [foreign] = [controller, ...others].flatMap((one) => {
@@ -58,7 +60,7 @@ export function roll(
       (who === undefined
         ? ''
         : `: ${who}; ${ROLLING_UPDATE.desiredReplicas} of ${toName} (${String(desired)}) says how many there shall be`);
-    const purpose = scale.scale === 'up' ? 'ScaleUp' : 'ScaleDown';
+    const purpose = scale.scale === 'down' ? 'ScaleDown' : 'ScaleUp';
     return patch(
       'replicationcontrollers',
       controller,

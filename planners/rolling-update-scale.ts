@@ -96,8 +96,8 @@ export interface Sizes {
   readonly toAvailable: number;
 }
 
-/** One change of one size; undefined: nothing is legal now. */
-export type ScaleStep = { readonly scale: 'up' | 'down'; readonly replicas: number } | undefined;
+/** One change of one size, `back`: of the one that shrinks, to what somebody has taken from it; undefined: nothing is legal now. */
+export type ScaleStep = { readonly scale: 'up' | 'down' | 'back'; readonly replicas: number } | undefined;
 
 /**
  * C3: surge is rounded up, unavailability down; where both come to 0 one pod may be unavailable, or nothing could ever move.
@@ -107,6 +107,22 @@ export function resolveUpdateBudget({ surge, unavailable }: UpdateBudget, desire
   const up = resolveIntOrPercent(surge, desired, 'up');
   const down = resolveIntOrPercent(unavailable, desired, 'down');
   return { surge: up, unavailable: up === 0 && down === 0 ? 1 : Math.min(down, desired) };
+}
+
+/**
+ * Together the two never have less than what is to stay available by steps of an update: whoever has scaled one of them down has taken the rest.
+ * As long as pods that come do not work, those that did come back, as far as surge leaves room; else the growing one makes up for it.
+ * Undefined where nothing is to be put back.
+ * @param size Replicas of the one that shrinks when the update began.
+ */
+export function putBackStep(sizes: Sizes, budget: ResolvedBudget, size: number): ScaleStep {
+  const { desired, from, to, toActive } = sizes;
+  const atLeast = Math.max(0, desired - budget.unavailable);
+  const available = Math.min(sizes.toAvailable, to);
+  if (from + to >= atLeast || (to > 0 && available >= to)) return undefined;
+  const room = desired + budget.surge - Math.max(to, toActive);
+  const replicas = Math.min(size, atLeast - available, room);
+  return replicas > from ? { scale: 'back', replicas } : undefined;
 }
 
 /**

@@ -275,7 +275,7 @@ describe('who may do what', () => {
         spec: { hard: { 'requests.cpu': cpu, 'limits.memory': '1024Mi' } },
       });
       const port = (name: string, number: number) => ({ name, port: number });
-      const service = (...ports: readonly object[]) => ({
+      const exposed = (...ports: readonly object[]) => ({
         ...meta('v1', 'Service'),
         spec: { type: 'NodePort', selector: { app: 'x' }, ports },
       });
@@ -289,7 +289,7 @@ describe('who may do what', () => {
         ports: [{ containerPort: 80 }],
       }));
       const both = [port('a', 80), port('b', 81)];
-      const others = [policy, quota('1000m'), service(...both)];
+      const others = [policy, quota('1000m'), exposed(...both)];
       const env = [{ name: 'A', value: '1' }];
       // Somebody has put more into one of the items: that is no default.
       const there = [...others, template({ ...main }, { ...side }, { ...more, env })];
@@ -306,7 +306,7 @@ describe('who may do what', () => {
       expect((await planOf(one, first)).problems).toEqual([]);
       expect(await sync().apply(one.name, first)).toMatchObject({ outcome: 'Succeeded' });
 
-      const less = [policy, quota('1000m'), service(port('a', 80)), template({ ...main })];
+      const less = [policy, quota('1000m'), exposed(port('a', 80)), template({ ...main })];
       expect(await one.commit(files(less))).toMatchObject({ outcome: 'Succeeded' });
       expect(asRecord(asRecord(await one.get('services', 'one'))['spec'])['ports']).toHaveLength(1);
       expect(await one.get('podtemplates', 'one')).toMatchObject({
@@ -325,7 +325,7 @@ describe('who may do what', () => {
         { spec: { hard: { 'requests.cpu': '2' } } },
         { fieldManager: 'kubectl-edit' },
       );
-      const other = await one.commit(files([policy, quota('3000m'), service(port('a', 80))]));
+      const other = await one.commit(files([policy, quota('3000m'), exposed(port('a', 80))]));
       expect(other).toMatchObject({ outcome: 'Refused' });
       expect(((await sync().inventory(one.name))?.status.commit?.problems ?? []).join('\n')).toMatch(
         /^Conflict 1\.json:1@\w+: .*"kubectl-edit" owns \.spec\.hard\.requests\.cpu\./,

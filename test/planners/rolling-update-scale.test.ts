@@ -1,9 +1,15 @@
 /** Upstream's transcripts of scale sequences (K5, K6, K9: TestUpdate of kubectl's rolling updater), replayed step by step. */
 
 import { describe, expect, it } from '@jest/globals';
+import { fc } from '../support/properties.ts';
 
-import type { Sizes, UpdateBudget } from '../../planners/rolling-update-scale.ts';
-import { budgetOf, resolveUpdateBudget, scaleStep } from '../../planners/rolling-update-scale.ts';
+import type { ScaleStep, Sizes, UpdateBudget } from '../../planners/rolling-update-scale.ts';
+import {
+  budgetOf,
+  putBackStep,
+  resolveUpdateBudget,
+  scaleStep,
+} from '../../planners/rolling-update-scale.ts';
 
 /** `[old ready, new ready, old shrinks to]`; without the last one nothing may be written then. */
 type Down = readonly [oldReady: number, newReady: number, to?: number];
@@ -266,6 +272,51 @@ describe('the budget', () => {
       scale: 'up',
       replicas: 2,
     });
+  });
+});
+
+describe('what somebody has taken from the one that shrinks', () => {
+  const budget = { surge: 1, unavailable: 0 };
+  const sizes = { desired: 3, from: 0, fromActive: 0, to: 1, toActive: 1, toAvailable: 0 };
+
+  it.each<[string, Partial<Sizes>, number, ScaleStep]>([
+    ['all of it', {}, 3, { scale: 'back', replicas: 3 }],
+    ['a part', { from: 1 }, 3, { scale: 'back', replicas: 3 }],
+    ['what surge leaves room for', { to: 2, toActive: 3 }, 3, { scale: 'back', replicas: 1 }],
+    ['no more than it had', { desired: 5 }, 3, { scale: 'back', replicas: 3 }],
+    ['nothing: it had less than is wanted now', { desired: 5, from: 3 }, 3, undefined],
+    ['nothing: the other works', { toAvailable: 1 }, 3, undefined],
+    ['nothing: a step of the update leads there', { from: 2 }, 3, undefined],
+  ])('%s', (_, change, size, step) => {
+    expect(putBackStep({ ...sizes, ...change }, budget, size)).toEqual(step);
+  });
+
+  it('is never more than surge, and never what a step of the update has led to', () => {
+    const amount = fc.integer({ min: 0, max: 12 });
+    fc.assert(
+      fc.property(
+        amount,
+        amount,
+        amount,
+        amount,
+        amount,
+        amount,
+        (desired, from, to, up, down, available) => {
+          const asked = resolveUpdateBudget({ surge: up, unavailable: down }, desired);
+          const toAvailable = Math.min(available, to);
+          const all = { desired, from, fromActive: from, to, toActive: to, toAvailable };
+          const back = putBackStep(all, asked, 12);
+          const { replicas = from + 1 } = back ?? {};
+          const isLegal = back === undefined || replicas + to <= desired + asked.surge;
+          expect([isLegal, replicas > from]).toEqual([true, true]);
+          const step = scaleStep(all, asked);
+          if (step?.scale !== 'down' || from + to < desired - asked.unavailable) return;
+          expect(
+            putBackStep({ ...all, from: step.replicas, fromActive: step.replicas }, asked, 12),
+          ).toBeUndefined();
+        },
+      ),
+    );
   });
 });
 

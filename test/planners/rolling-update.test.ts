@@ -236,6 +236,44 @@ describe('somebody scales a controller meanwhile', () => {
     expect(world.find('foo')?.spec.replicas).toBe(3);
   });
 
+  it.each<[string, number, number, number]>([
+    ['the old one, away', 0, 1, 3],
+    ['the old one, smaller', 1, 1, 3],
+    ['both, away', 0, 0, 3],
+  ])('puts back what does work while the next one does not: %s', (_, old, nextSize, back) => {
+    const world = foo();
+    const next = begin(world);
+    run(world, { until: ({ purpose }) => purpose === 'ScaleUp' });
+    // Its pods are not ready before the world settles.
+    for (const [name, replicas] of [
+      ['foo', old],
+      [next, nextSize],
+    ] as const) {
+      world.edit(name, (one) => ({ ...one, spec: { ...one.spec, replicas } }));
+      world.manage(name);
+    }
+
+    expect(stepOf(world)).toMatchObject({
+      write: {
+        purpose: 'ScaleUp',
+        name: 'foo',
+        body: { spec: { replicas: back } },
+        message: expect.stringMatching(/^scale foo from \d to 3: \w+ has scaled/),
+      },
+    });
+    expect(run(world).outcome).toBe('Succeeded');
+  });
+
+  it('lets the next one make up for it where its pods work', () => {
+    const world = foo();
+    const next = begin(world);
+    run(world, { until: ({ purpose }) => purpose === 'ScaleDown' });
+    world.edit('foo', (one) => ({ ...one, spec: { ...one.spec, replicas: 0 } }));
+    world.manage('foo');
+    world.settle();
+    expect(stepOf(world)).toMatchObject({ write: { purpose: 'ScaleUp', name: next } });
+  });
+
   it('names the field manager that did it, also where there are no pods too many, and nobody who did so before', () => {
     const world = foo();
     const next = begin(world);
