@@ -3,7 +3,7 @@
 import { isNotFound } from '../kubernetes/api-error.ts';
 import { pause } from '../kubernetes/backoff.ts';
 import type { KubernetesClient, ResourcePath } from '../kubernetes/client.ts';
-import { trusted } from '../kubernetes/values.ts';
+import { asRecord, trusted } from '../kubernetes/values.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
 import type { NamedEntry } from './earlier-names.ts';
 import { readNamed } from './earlier-names.ts';
@@ -48,6 +48,14 @@ export interface Followed {
   readonly leader?: string | undefined;
 }
 
+/** What a repositories file says, kept in the cluster for a worker that starts when the file cannot be used. */
+export interface KeptEntries {
+  /** Its whole path. */
+  readonly file: string;
+  /** As a file has them: read and checked as one. */
+  readonly entries: string;
+}
+
 export interface FollowedListOptions {
   readonly client: KubernetesClient;
   /** Of the workers; no repository can be called as the list is. */
@@ -58,6 +66,8 @@ export interface FollowedListOptions {
   readonly identity: string;
   readonly now: () => number;
   readonly onError: (error: unknown) => void;
+  /** @default nothing is kept */
+  readonly kept?: () => KeptEntries | undefined;
   /** @default {@link CHECK_MS} */
   readonly checkMs?: number;
 }
@@ -81,6 +91,7 @@ interface ListData {
   readonly repositories: string;
   readonly troubles: string;
   readonly leader: string;
+  readonly kept?: string;
 }
 
 /** The list as its leader keeps it: one write for all that has changed, and one at a time. */
@@ -230,10 +241,12 @@ export class FollowedList {
       this.#isDirty = false;
       this.#writtenAt = now();
       const rows = [...this.#rows.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
+      const kept = this.#options.kept?.();
       const data = {
         repositories: JSON.stringify(rows),
         troubles: JSON.stringify(this.#troubles),
         leader: identity,
+        ...(kept !== undefined && { kept: JSON.stringify(kept) }),
       };
       try {
         await this.before();
@@ -275,6 +288,24 @@ export async function readFollowedList(
     };
   } catch (error) {
     if (isNotFound(error)) return undefined;
+    throw error;
+  }
+}
+
+/** What the last leader has kept of its repositories file; undefined: nothing that can be read. @throws ApiError */
+export async function readKeptEntries(
+  client: KubernetesClient,
+  namespace: string,
+  cluster: string,
+): Promise<KeptEntries | undefined> {
+  try {
+    const { data } = await client.get<ConfigMap>(listPath(namespace, cluster), {
+      timeoutMs: READ_TIMEOUT_MS,
+    });
+    const { file, entries } = asRecord(JSON.parse(data?.['kept'] ?? '{}'));
+    return typeof file === 'string' && typeof entries === 'string' ? { file, entries } : undefined;
+  } catch (error) {
+    if (isNotFound(error) || error instanceof SyntaxError) return undefined;
     throw error;
   }
 }

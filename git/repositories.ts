@@ -152,6 +152,26 @@ export function parseRepositories(text: string, source: string): readonly Reposi
   return repositories;
 }
 
+/** Longer ones are not kept: they share a ConfigMap with what was seen of each repository. */
+const MOST_KEPT = 300_000;
+
+/**
+ * A list of repositories that can be used, as text for {@link parseRepositories}, to be kept where others may read it: without receivers
+ * that are named by their address, which may let whoever knows it write there. Undefined: it is too long.
+ */
+export function entriesToKeep(text: string): string | undefined {
+  const entries: unknown = readYaml(text).documents[0]?.value;
+  if (!Array.isArray(entries)) return undefined;
+  const kept = JSON.stringify(
+    entries.map((entry: unknown) => {
+      const { notify, ...others } = asRecord(entry);
+      if (!Array.isArray(notify)) return others;
+      return { ...others, notify: notify.filter((one: unknown) => asRecord(one)['url'] === undefined) };
+    }),
+  );
+  return kept.length > MOST_KEPT ? undefined : kept;
+}
+
 /** What decides how a commit of the repository is applied, in a few characters: the same commit is applied anew when it changes. */
 export function settingsOf(repository: Repository): string {
   const { url, path, namespace, impersonate, prune, allowedSignersFile, gpgKeysFile } = repository;

@@ -22,7 +22,7 @@ import { CommitReader } from '../git/commit.ts';
 import type { Mirror } from '../git/mirror.ts';
 import { openMirror } from '../git/mirror.ts';
 import { FollowedList } from '../git/followed-list.ts';
-import type { FollowedRow, Troubles } from '../git/followed-list.ts';
+import type { FollowedRow, KeptEntries, Troubles } from '../git/followed-list.ts';
 import { InventoryStore } from '../git/inventory.ts';
 import { HEALER } from '../git/inventory-status.ts';
 import { accountOf } from '../git/own-rights.ts';
@@ -40,6 +40,8 @@ import { RenamedRepositories, unlessForeign } from './renamed-repositories.ts';
 
 export interface FollowedRepositoriesOptions extends SyncRunsSettings {
   readonly repositories: readonly Repository[];
+  /** {@link KeptEntries}, as they are now. */
+  readonly kept: () => KeptEntries | undefined;
   /** Guarded by the Lease. */
   readonly client: KubernetesClient;
   readonly metrics: Metrics;
@@ -133,6 +135,7 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
     cluster: config.cluster,
     identity: config.identity,
     now,
+    kept: options.kept,
     onError: (error) => log.warn({ error: toMessage(error) }, 'the list of repositories is not written'),
   });
   const unfollowed = new UnfollowedRuns({

@@ -8,6 +8,7 @@ import type { Client } from '@temporalio/client';
 import { Runtime, makeTelemetryFilterString } from '@temporalio/worker';
 import type { Logger } from 'pino';
 
+import { readKeptEntries } from '../git/followed-list.ts';
 import type { RepositoryFlags } from '../git/repositories.ts';
 import { HEARTBEAT_THROTTLE_MS } from '../activities/attempt.ts';
 import { KubernetesClient } from '../kubernetes/client.ts';
@@ -154,6 +155,8 @@ class WorkerProcess {
       { group: '', version: 'v1', resource: 'namespaces', name: 'kube-system' },
       { signal: this.#signal },
     );
+    const { leaseNamespace, cluster } = this.#config;
+    await this.#repositories.recover(async () => await readKeptEntries(client, leaseNamespace, cluster));
     this.#log.info({ server: connection.server, workloadApi: this.#config.workloadApi }, 'worker starting');
     tellOwnRights(this.#repositories, this.#log);
     const webhook = this.#webhook(system.metadata.uid);
@@ -323,6 +326,7 @@ class WorkerProcess {
     const repositories = followRepositories({
       ...shared,
       repositories: this.#repositories.repositories,
+      kept: () => this.#repositories.kept,
     });
     const leader = await startLeader({
       ...shared,

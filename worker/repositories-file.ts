@@ -2,14 +2,15 @@
 
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 
 import type { Logger } from 'pino';
 
 import { openMirror } from '../git/mirror.ts';
 import { ProblemError, formatOnce } from '../git/problems.ts';
-import { parseRepositories, repositoryFromFlags } from '../git/repositories.ts';
+import { entriesToKeep, parseRepositories, repositoryFromFlags } from '../git/repositories.ts';
+import type { KeptEntries } from '../git/followed-list.ts';
 import type { Repository, RepositoryFlags } from '../git/repositories.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
 import { pause } from '../kubernetes/backoff.ts';
@@ -33,7 +34,10 @@ export class RepositoriesFile {
   readonly #listeners = new Set<(repositories: readonly Repository[]) => void>();
   readonly #problemListeners = new Set<(problem: string | undefined) => void>();
   #problem: string | undefined;
+  /** Why the file could not be used from the beginning. */
+  #startError: ConfigurationError | undefined;
   #text: string | undefined;
+  #kept: KeptEntries | undefined;
   #repositories: readonly Repository[];
 
   private constructor(options: RepositoriesFileOptions) {
@@ -41,18 +45,50 @@ export class RepositoriesFile {
     this.#repositories = options.own;
   }
 
-  /** @throws RepositoriesError of the file as it is now; ConfigurationError when it cannot be read */
+  /** The file as it is now; where that cannot be used, {@link recover} tells. */
   static async read(options: RepositoriesFileOptions): Promise<RepositoriesFile> {
     const source = new RepositoriesFile(options);
     const { file } = options;
     if (file === undefined) return source;
     try {
-      source.#text = await readFile(file, 'utf8');
+      const text = await readText(file);
+      source.#repositories = source.#parse(text, file);
+      source.#text = text;
     } catch (error) {
-      throw new ConfigurationError(`${file}: cannot be read: ${toMessage(error)}`, { cause: error });
+      if (!(error instanceof ConfigurationError)) throw error;
+      source.#startError = error;
     }
-    source.#repositories = source.#parse(source.#text, file);
     return source;
+  }
+
+  /**
+   * Where the file cannot be used from the beginning: the entries that were followed last, as they stay when it becomes unusable later. To be
+   * awaited before anything is done with the list.
+   * @param read What the last leader has kept.
+   * @throws ConfigurationError of the file where nothing is kept of it
+   */
+  async recover(read: () => Promise<KeptEntries | undefined>): Promise<void> {
+    const { file, log } = this.#options;
+    const error = this.#startError;
+    if (error === undefined || file === undefined) return;
+    let kept: KeptEntries | undefined;
+    try {
+      kept = await read();
+      if (kept?.file !== resolve(file)) throw error;
+      this.#repositories = this.#parse(kept.entries, file);
+    } catch {
+      throw error;
+    }
+    this.#problem = toMessage(error);
+    log.warn(
+      { file, problem: this.#problem, repositories: this.#repositories.map(({ name }) => name) },
+      'repositories file cannot be used, the repositories are those that were followed last',
+    );
+  }
+
+  /** The entries of the file, for {@link recover} of a worker that starts later; undefined: there are none to be kept. */
+  get kept(): KeptEntries | undefined {
+    return this.#kept;
   }
 
   get repositories(): readonly Repository[] {
@@ -98,7 +134,7 @@ export class RepositoriesFile {
   }
 
   async #look(file: string): Promise<void> {
-    const text = await readFile(file, 'utf8');
+    const text = await readText(file);
     if (text === this.#text) return;
     const before = this.#repositories;
     const read = this.#parse(text, file);
@@ -124,7 +160,18 @@ export class RepositoriesFile {
     const taken = read.find(({ name }) => own.some((one) => one.name === name));
     if (taken !== undefined)
       throw new ConfigurationError(`${file}: the name ${taken.name} is taken by --repo; set \`name\``);
+    const entries = entriesToKeep(text);
+    this.#kept = entries === undefined ? undefined : { file: resolve(file), entries };
     return [...own, ...read];
+  }
+}
+
+/** @throws ConfigurationError */
+async function readText(file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    throw new ConfigurationError(`${file}: cannot be read: ${toMessage(error)}`, { cause: error });
   }
 }
 

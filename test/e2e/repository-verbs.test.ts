@@ -96,7 +96,14 @@ beforeAll(async () => {
     ];
   }
   await writeFile(file, JSON.stringify(entries));
-  worker = await startWorker({
+  worker = await startFollowing();
+  // The first of all of them, by a worker that has just begun.
+  const isFirst = ({ state, applied }: RepositoryView) => state === 'Synced' && applied === first;
+  await untilView('shop', 'synced', isFirst, 60_000);
+}, 180_000);
+
+async function startFollowing(): Promise<WorkerProcess> {
+  return await startWorker({
     controlPlane: controlPlane(),
     cluster: 'verbs',
     environment: {
@@ -105,10 +112,7 @@ beforeAll(async () => {
       XDG_CACHE_HOME: folder,
     },
   });
-  // The first of all of them, by a worker that has just begun.
-  const isFirst = ({ state, applied }: RepositoryView) => state === 'Synced' && applied === first;
-  await untilView('shop', 'synced', isFirst, 60_000);
-}, 180_000);
+}
 
 async function cli(
   words: string,
@@ -854,12 +858,20 @@ describe('the repositories file', () => {
     expect(refused.state).toBe('Refused');
     expect(refused.message).toMatch(/^CommitUnsigned commit \w{8}: commit \w{8} is not signed\./);
     await writeFile(file, '- {url: /a, branch: main}');
-    await found('the worker tells of the file', async () => {
-      const { err } = await cli('get repositories');
-      return err.includes('the repositories file cannot be used') && err.includes('"branch"')
-        ? true
-        : undefined;
-    });
+    const toldOfFile = async () =>
+      await found('the worker tells of the file', async () => {
+        const { err } = await cli('get repositories');
+        return err.includes('the repositories file cannot be used') && err.includes('"branch"')
+          ? true
+          : undefined;
+      });
+    await toldOfFile();
+    // Nor does it end what is followed that a worker starts when it cannot be used.
+    const before = new Date().toISOString();
+    await worker.stop();
+    worker = await startFollowing();
+    await untilShop('looked at', ({ state, lookedAt = '' }) => state === 'Refused' && lookedAt > before);
+    await toldOfFile();
     const listed = JSON.parse((await cli('get repositories -o json')).out) as { troubles: string[] };
     expect(listed.troubles).toEqual([expect.stringContaining('"branch"')]);
     expect((await cli('sync other')).err).toMatch(

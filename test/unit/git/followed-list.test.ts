@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 
-import { FollowedList, readFollowedList } from '../../../git/followed-list.ts';
+import { FollowedList, readFollowedList, readKeptEntries } from '../../../git/followed-list.ts';
 import { eventually } from '../../support/eventually.ts';
 import { answer } from '../../support/watch-server.ts';
 import { useWatchServer } from '../../support/watch-server-ground.ts';
@@ -55,6 +55,31 @@ describe('the list', () => {
     await eventually('it is as it was', () => data?.['repositories'] === written?.['repositories']);
     const { rows } = (await readFollowedList(ground.client, 'system', 'c', 1_000)) ?? {};
     expect(rows).toEqual([ROW]);
+    expect(errors).toEqual([]);
+  });
+
+  it('keeps what the repositories file says, where there is something', async () => {
+    expect(await readKeptEntries(ground.client, 'system', 'c')).toBeUndefined();
+    let kept: { file: string; entries: string } | undefined;
+    const options = { namespace: 'system', cluster: 'c', identity: 'w-1', now: Date.now };
+    const keeping = new FollowedList({
+      ...options,
+      client: ground.client,
+      kept: () => kept,
+      onError: (error) => errors.push(error),
+    });
+    keeping.follow([ROW]);
+    await keeping.stop();
+    expect(data).not.toHaveProperty('kept');
+    expect(await readKeptEntries(ground.client, 'system', 'c')).toBeUndefined();
+    kept = { file: '/etc/repositories.yaml', entries: '[]' };
+    keeping.follow([ROW]);
+    await keeping.stop();
+    expect(await readKeptEntries(ground.client, 'system', 'c')).toEqual(kept);
+    data = { kept: '{"file": 1}' };
+    expect(await readKeptEntries(ground.client, 'system', 'c')).toBeUndefined();
+    data = { kept: '{' };
+    expect(await readKeptEntries(ground.client, 'system', 'c')).toBeUndefined();
     expect(errors).toEqual([]);
   });
 

@@ -118,10 +118,52 @@ describe('the repositories file', () => {
     expect(names(changes[0])).toEqual(['own', 'one', 'two', 'six']);
   });
 
-  it('that is wrong at the start ends the start', async () => {
+  /** As a worker that starts now, for which this was kept. */
+  async function started(
+    kept?: RepositoriesFile['kept'],
+    { at = file, lookMs = 5 } = {},
+  ): Promise<RepositoriesFile> {
+    const later = await RepositoriesFile.read({ file: at, own, log, lookMs });
+    await later.recover(async () => await Promise.resolve(kept));
+    return later;
+  }
+
+  it('that is wrong at the start ends the start, where nothing was kept of it', async () => {
+    const { kept } = source;
     await put('a: 1');
-    await expect(RepositoriesFile.read({ file, own, log })).rejects.toThrow(/must be one YAML list/);
-    await expect(RepositoriesFile.read({ file: `${file}x`, own, log })).rejects.toThrow(/cannot be read/);
+    await expect(started()).rejects.toThrow(/must be one YAML list/);
+    await expect(started(undefined, { at: `${file}x` })).rejects.toThrow(/cannot be read/);
+    await expect(started(kept, { at: `${file}x` })).rejects.toThrow(/cannot be read/);
+    await expect(started({ file, entries: '[{}]' })).rejects.toThrow(/must be one YAML list/);
+  });
+
+  it('that is wrong at the start leaves the entries that were followed last, until it is mended', async () => {
+    const webhook = { type: 'webhook', url: 'https://chat.example/secret', secretFile: 's' };
+    const github = { type: 'github', tokenFile: 't' };
+    await write([
+      entry('one', { url: 'https://git.example/one', notify: [webhook, github], path: 'deploy' }),
+    ]);
+    const { kept } = await started();
+    expect(kept?.file).toBe(file);
+    // Whoever knows the address may write there.
+    expect(kept?.entries).not.toContain('secret');
+    await put('- {url: /a, branch: main}');
+    const later = await started(kept);
+    expect(later.repositories.slice(1)).toMatchObject([
+      { name: 'one', url: 'https://git.example/one', path: 'deploy', notify: [{ type: 'github' }] },
+    ]);
+    expect(later.problem).toContain('"branch"');
+    expect(later.kept).toEqual({ file, entries: expect.not.stringContaining('secret') });
+
+    const problems: (string | undefined)[] = [];
+    later.onProblem((problem) => problems.push(problem));
+    const ending = new AbortController();
+    const watched = later.watch(ending.signal);
+    await write([entry('two')]);
+    await eventually('it is read', () => problems.length > 0);
+    ending.abort();
+    await watched;
+    expect([problems, names(later.repositories)]).toEqual([[undefined], ['own', 'two']]);
   });
 });
 
