@@ -75,6 +75,13 @@ const FEW_CHANGES = 0.5;
 const NAME_LIMIT = 50;
 const NOTE_LIMIT = 20;
 
+/** The first ones, and how many more there are. */
+function firstNotes(notes: readonly string[]): readonly string[] {
+  if (notes.length <= NOTE_LIMIT) return notes;
+  const shown = notes.slice(0, NOTE_LIMIT - 1);
+  return [...shown, `and ${String(notes.length - shown.length)} more of such notes`];
+}
+
 /** The activities, bound to this leader. */
 export function createCommitActivities(dependencies: CommitActivityDependencies) {
   const { client, now } = dependencies;
@@ -101,7 +108,7 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
         }),
         onProgress: (checked, total) => beat({ checked, total }),
       });
-      const notes = [...noted.slice(0, 20), ...(lost === undefined ? [] : [lost])];
+      const notes = [...firstNotes(noted), ...(lost === undefined ? [] : [lost])];
       return { ...rest, problems: bounded(problems, input.sha), ...(notes.length > 0 && { notes }) };
     }
     return { ...NOTHING_CHECKED, problems: bounded(content, input.sha) };
@@ -207,7 +214,7 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
         untilMs,
         isRepeated: Context.current().info.attempt > 1,
         told: before?.told ?? [],
-        onTold: (told) => tellAttempts({ told: told.slice(0, NOTE_LIMIT) }),
+        onTold: (told) => tellAttempts({ told: firstNotes(told) }),
       },
     );
     const dealtWith = input.from + pruned.count;
@@ -227,8 +234,8 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
       outcome: 'pruned',
       deleted: pruned.deleted.slice(0, NAME_LIMIT),
       deletedTotal: deletedOfRun - (input.known ?? counted),
-      kept: pruned.kept.slice(0, NOTE_LIMIT),
-      ...(pruned.inUse.length > 0 && { inUse: pruned.inUse.slice(0, NOTE_LIMIT) }),
+      kept: firstNotes(pruned.kept),
+      ...(pruned.inUse.length > 0 && { inUse: firstNotes(pruned.inUse) }),
       ...(dealtWith < candidates.length ? { next: dealtWith - pruned.forgotten.size } : {}),
       problems: bounded(pruned.problems, input.sha),
     };

@@ -3,6 +3,7 @@
 import { MEND_REFUSAL } from '../git/own-rights.ts';
 import { adviseAdmission, formatAdvice, readAdmission } from '../kubernetes/admission-refusal.ts';
 import { NAMESPACE_ENDS } from '../kubernetes/api-error.ts';
+import { isReady } from '../planners/availability.ts';
 import { forbiddenChanges } from '../kubernetes/in-place-only.ts';
 import { trusted } from '../kubernetes/values.ts';
 import type { WorkloadObject } from '../kubernetes/workload-edit.ts';
@@ -17,7 +18,7 @@ import type { Pod, PodTemplate } from '../planners/objects.ts';
 import type { Plan, Reason } from '../planners/plan.ts';
 import { describeDeletion } from '../planners/pod-reasons.ts';
 import { describeNext } from '../planners/reasons.ts';
-import { revisionsOf } from '../planners/revision.ts';
+import { isMarkedComplete, revisionsOf } from '../planners/revision.ts';
 import { matchesSelector } from '../planners/selector.ts';
 import { storedTemplate } from '../planners/template-revision.ts';
 import type { Snapshot, Wish, Workload } from '../planners/workload.ts';
@@ -294,7 +295,10 @@ function isBroken({ waiting: reasons }: Pick<Plan<object>, 'waiting'>): boolean 
   return reasons.some(({ message }) => BROKEN.test(message));
 }
 
-/** Whether the present template is what was being rolled out when the pause began: one that came later may well work. */
+/**
+ * Whether the present template is what was being rolled out when the pause began: one that came later may well work, and one that was
+ * complete before, of which no pod fails, is where somebody has gone back to (`kubectl rollout undo`).
+ */
 function isTried(
   { plan: { updateRevision }, snapshot: { revisions, pods } }: Evidence,
   { at }: Wish,
@@ -304,7 +308,9 @@ function isTried(
   const isOfPresent = ({ metadata: { labels, ownerReferences = [] } }: Pod) =>
     labels?.[LABEL.revisionHash] === updateRevision ||
     ownerReferences.some(({ controller, name }) => controller === true && name === updateRevision);
-  if (at === undefined || pods.some(isOfPresent)) return true;
+  const own = pods.filter(isOfPresent);
+  if (isMarkedComplete(present) && own.every(isReady)) return false;
+  if (at === undefined || own.length > 0) return true;
   return Date.parse(present.metadata.creationTimestamp ?? '') <= Date.parse(at);
 }
 

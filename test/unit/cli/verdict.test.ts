@@ -250,6 +250,10 @@ describe('explain', () => {
     expect(verdict({ object: { annotations: before }, updated: 1 })).toMatch(/→ commit a template/);
     const after = since('2026-01-01T00:01:00Z');
     expect(verdict({ object: { annotations: after }, updated: 0 })).toMatch(/→ commit a template/);
+    // Gone back by kubectl to one that was complete, whose pods work; a pod of it that does not says that it fails, too.
+    const undone = { object: { annotations: after }, updated: 1, marked: ['web:1', 'web:2'] };
+    expect(verdict(undone)).toMatch(/^Paused: .* → fairlead rollout resume/);
+    expect(verdict({ ...undone, pods: notReady('web-2') })).toMatch(/→ commit a template/);
     const [, present] = rollout({ updated: 1 }).revisions;
     const pinned = JSON.stringify({ to: present.metadata.name, verb: 'abort' });
     const back = { ...annotations, 'fairlead.dev/pinned': pinned };
