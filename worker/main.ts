@@ -148,16 +148,10 @@ class WorkerProcess {
   }
 
   async run(): Promise<void> {
-    const { kubeconfig, context } = this.#config;
-    const connection = await loadConnection(this.#environment, { kubeconfig, context });
-    const client = new KubernetesClient(connection, { onRequest: (record) => this.#metrics.request(record) });
-    const system = await client.get(
-      { group: '', version: 'v1', resource: 'namespaces', name: 'kube-system' },
-      { signal: this.#signal },
-    );
+    const { client, server: apiserver, system } = await this.#connect();
     const { leaseNamespace, cluster } = this.#config;
     await this.#repositories.recover(async () => await readKeptEntries(client, leaseNamespace, cluster));
-    this.#log.info({ server: connection.server, workloadApi: this.#config.workloadApi }, 'worker starting');
+    this.#log.info({ server: apiserver, workloadApi: this.#config.workloadApi }, 'worker starting');
     tellOwnRights(this.#repositories, this.#log);
     const webhook = this.#webhook(system.metadata.uid);
     let server: Server | undefined;
@@ -182,6 +176,20 @@ class WorkerProcess {
       webhook.stop();
       server?.close();
       client.close();
+    }
+  }
+
+  /** @throws what is wrong with the repositories file where the cluster cannot be asked what was followed before; else why it cannot */
+  async #connect() {
+    const { kubeconfig, context } = this.#config;
+    try {
+      const connection = await loadConnection(this.#environment, { kubeconfig, context });
+      const onRequest = this.#metrics.request.bind(this.#metrics);
+      const client = new KubernetesClient(connection, { onRequest });
+      const path = { group: '', version: 'v1', resource: 'namespaces', name: 'kube-system' };
+      return { client, server: connection.server, system: await client.get(path, { signal: this.#signal }) };
+    } catch (error) {
+      throw this.#repositories.startError ?? error;
     }
   }
 

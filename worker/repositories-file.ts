@@ -61,6 +61,11 @@ export class RepositoriesFile {
     return source;
   }
 
+  /** Why the file could not be used from the beginning; undefined: it could. */
+  get startError(): ConfigurationError | undefined {
+    return this.#startError;
+  }
+
   /**
    * Where the file cannot be used from the beginning: the entries that were followed last, as they stay when it becomes unusable later. To be
    * awaited before anything is done with the list.
