@@ -3,7 +3,7 @@
 import { ApiError, isAlreadyExists, isNotFound, isUnconverted } from '../kubernetes/api-error.ts';
 import { asRecord } from '../kubernetes/values.ts';
 import { readPaused } from '../kubernetes/wish-annotations.ts';
-import { ANNOTATION, IN_PLACE_GATE } from '../planners/names.ts';
+import { ANNOTATION, GROUP, IN_PLACE_GATE } from '../planners/names.ts';
 import type { JsonObject, KubernetesObject } from '../planners/objects.ts';
 import { bodyToApply, budgetProblem } from './apply-controller.ts';
 import { blamed, collisions, suspects } from './collisions.ts';
@@ -271,9 +271,14 @@ export class ObjectCheck {
       this.problems.push(problem('MigrationPaused', what, { file, line, object: object.label }));
     }
     if (hasGate(object)) {
+      // Our own kind needs the gate.
+      const next =
+        object.manifest.group === GROUP
+          ? `Start one (FAIRLEAD_WORKLOAD_API=${String(apiVersion)})`
+          : 'Take the gate out of the template';
       this.notes.push(
         `${file}:${String(line)}: ${object.label}: its template has the readiness gate ${IN_PLACE_GATE}, which only Fairlead makes True: ` +
-          `unless a worker keeps ${String(apiVersion)}, pods that are made from now on are never ready. Take the gate out of the template`,
+          `unless a worker keeps ${String(apiVersion)}, pods that are made from now on are never ready. ${next}`,
       );
     }
   }

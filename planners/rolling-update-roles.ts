@@ -126,9 +126,21 @@ function isLabelledOld({ spec: { selector } }: ReplicationController): boolean {
   return keys.some((key) => selector?.[key]?.endsWith(ORIGINAL) === true);
 }
 
+/**
+ * The old name that the name of a next controller was formed of (`<old>-<hash>`, seed 001, K2), where the mark that would say it is missing
+ * and another says that it is still to be more than that; undefined otherwise.
+ */
+export function formedFrom(controller: ReplicationController): string | undefined {
+  const [, old = ''] = /^(.+)-[0-9a-f]+$/.exec(controller.metadata.name) ?? [];
+  if (partnerOf(controller) !== undefined || (desiredOf(controller) ?? 0) === 0) return undefined;
+  const isOld = isMarkedOld(controller) || isLabelledOld(controller) || isTurned(controller);
+  return !isOld && isNameFormed(controller, old) ? old : undefined;
+}
+
 /** Whether the marks of one whose other half is gone say that it takes the place of `name`. */
 export function isNextOf(controller: ReplicationController, name: string): boolean {
   const own = controller.metadata.name;
+  if (partnerOf(controller) === undefined) return formedFrom(controller) === name;
   if (partnerOf(controller) !== name || own === name || isNamedAfter(name, own)) return false;
   if (isMarkedOld(controller) || isLabelledOld(controller)) return false;
   const isShipped = controller.metadata.annotations?.[SHIPPED_ROLLING_UPDATE.sourceId] !== undefined;

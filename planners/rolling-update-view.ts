@@ -17,6 +17,7 @@ import { selectsAsReplaced, selectsSame } from './rolling-update-definition.ts';
 import { leftBy } from './rolling-update-leftover.ts';
 import { guessedSize } from './rolling-update-lost.ts';
 import {
+  formedFrom,
   isNameFormed,
   isNamedAfter,
   isNextOf,
@@ -139,7 +140,10 @@ export function updateNameOf(
   if (controller === undefined) return name;
   const other = otherHalf(controller, controllers);
   if (other !== undefined) return isReplacedBy(other, controller) === true ? other.metadata.name : name;
-  const gone = partnerOf(controller);
+  const formed = formedFrom(controller);
+  const gone = controllers.some(({ metadata }) => metadata.name === formed)
+    ? undefined
+    : (partnerOf(controller) ?? formed);
   if (leftBy({ controllers, records }, controller) !== undefined) return name;
   if (gone === undefined || !isNextOf(controller, gone)) return name;
   if (records.some(({ from, next }) => from === name && next === gone)) return name;
@@ -156,7 +160,7 @@ export function replacedBy(view: UpdateView): string | undefined {
   const whole = updateNameOf(view, name);
   if (whole === name || old === undefined) return undefined;
   const isThere = controllers.some(({ metadata }) => metadata.name === whole);
-  return isThere || partnerOf(old) === whole ? whole : undefined;
+  return isThere || [partnerOf(old), formedFrom(old)].includes(whole) ? whole : undefined;
 }
 
 /** As the controller says itself; of annotations that are no budget nothing counts, for nobody is there to be told. */

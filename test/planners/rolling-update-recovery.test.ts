@@ -11,7 +11,7 @@ import { decideRollback } from '../../planners/rolling-update-rollback.ts';
 import { decideStart } from '../../planners/rolling-update-start.ts';
 import type { StartRequest } from '../../planners/rolling-update-start.ts';
 import type { UpdateWrite } from '../../planners/rolling-update-steps.ts';
-import { viewUpdate } from '../../planners/rolling-update-view.ts';
+import { updateNameOf, viewUpdate } from '../../planners/rolling-update-view.ts';
 import { IMAGE_TEMPLATE, SimulatedControllers } from '../support/simulated-controllers.ts';
 import {
   IMAGE,
@@ -68,6 +68,52 @@ describe('recovered from the objects alone', () => {
       expect(world.controllers).toMatchObject([{ metadata: { name: to }, spec: { replicas: 3 } }]);
     },
   );
+
+  it.each([
+    [nameByHash('foo', HASH), ROLLING_UPDATE.desiredReplicas, KEY],
+    [`foo-${HASH}`, SHIPPED_ROLLING_UPDATE.desiredReplicas, SHIPPED_ROLLING_UPDATE.deployment],
+  ])(
+    'the seed: only the next exists, and no mark names the one before: its name does (%s, %s)',
+    (next, mark, key) => {
+      const world = new SimulatedControllers();
+      const labels = { app: 'foo', [key]: HASH };
+      world.controller(
+        next,
+        { replicas: 3, selector: labels, template: IMAGE_TEMPLATE('app:2', labels) },
+        { [mark]: '3' },
+      );
+      world.settle();
+      const uids = world.pods.map(({ metadata }) => metadata.uid);
+      expect(updateNameOf(world.snapshot(next), next)).toBe('foo');
+      expect(decideStart(viewUpdate(world.snapshot('foo')), { ...IMAGE, key })).toMatchObject({
+        do: 'attach',
+      });
+
+      expect(run(world).outcome).toBe('Succeeded');
+      expect(world.controllers).toMatchObject([{ metadata: { name: 'foo' }, spec: { replicas: 3 } }]);
+      expect(world.pods.map(({ metadata }) => metadata.uid)).toEqual(uids);
+    },
+  );
+
+  it.each<[string, string, Record<string, string>]>([
+    ['wants nothing any more', `foo-${HASH}`, {}],
+    ['has a name that somebody has chosen', 'foo-v2', { [ROLLING_UPDATE.desiredReplicas]: '3' }],
+    ['is the old one', `foo-${HASH}`, { [ROLLING_UPDATE.desiredReplicas]: '3', [ANNOTATION.turned]: '{}' }],
+  ])('one that %s is the next of none', (_, name, marks) => {
+    const world = new SimulatedControllers();
+    const labels = { app: 'foo', [KEY]: HASH };
+    world.controller(
+      name,
+      { replicas: 3, selector: labels, template: IMAGE_TEMPLATE('app:2', labels) },
+      marks,
+    );
+    expect(updateNameOf(world.snapshot(name), name)).toBe(name);
+    expect(viewUpdate(world.snapshot('foo')).nextController).toBeUndefined();
+    expect(decideStart(viewUpdate(world.snapshot('foo')), IMAGE)).toMatchObject({
+      do: 'refuse',
+      code: 'NotFound',
+    });
+  });
 
   it('the name that was given, where the record is lost: it stays, and the command that is printed has it', () => {
     const world = foo();
