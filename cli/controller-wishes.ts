@@ -6,7 +6,7 @@ import { whyNamespaceEnds } from '../kubernetes/namespace-end.ts';
 import type { UpdateReference } from '../kubernetes/rolling-update-objects.ts';
 import { isTransient } from '../kubernetes/api-error.ts';
 import { oneLine } from '../kubernetes/safe-text.ts';
-import { whyNoRetry } from '../kubernetes/wishes.ts';
+import { howItWaits } from '../kubernetes/wishes.ts';
 import type { Wisher } from '../kubernetes/wish-edits.ts';
 import type { WishResult } from '../kubernetes/workload-edit.ts';
 import { heldNext } from '../planners/rolling-update-handover.ts';
@@ -145,7 +145,7 @@ async function decideRetry(
   if (run.state === 'running' && run.trouble !== undefined)
     return { changed: false, message: `nothing to do yet: ${run.trouble.text}; ${run.trouble.next}` };
   return run.state === 'running'
-    ? { changed: false, message: `nothing to do: ${whyNoRetry(`rc/${name}`, namespace)}` }
+    ? { changed: false, message: `nothing to do: a run of it is open; ${howItWaits(`rc/${name}`, namespace)}` }
     : {
         changed: true,
         message:

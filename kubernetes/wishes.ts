@@ -120,9 +120,13 @@ export async function retryWorkload(
 }
 
 /** What `retry` says where nothing has failed. @param what `sts/web` */
-export function whyNoRetry(what: string, namespace: string): string {
-  const hint = `\`fairlead explain ${what} -n ${namespace}\` says what it waits for`;
-  return `no run of ${what} has failed or was terminated; ${hint}`;
+function whyNoRetry(what: string, namespace: string): string {
+  return `no run of ${what} has failed or was terminated; ${howItWaits(what, namespace)}`;
+}
+
+/** Where to look further. @param what `sts/web` */
+export function howItWaits(what: string, namespace: string): string {
+  return `\`fairlead explain ${what} -n ${namespace}\` says what it waits for`;
 }
 
 /**

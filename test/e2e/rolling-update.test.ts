@@ -346,7 +346,7 @@ describe('rolling update of a ReplicationController', () => {
       expect((await cli('rollout retry rc/foo')).out).toContain('has a run again');
       // It is open by then: the update period alone is longer than it takes to say so.
       expect((await cli('rollout retry rc/foo')).out).toBe(
-        `nothing to do: no run of rc/foo has failed or was terminated; \`fairlead explain rc/foo -n ${namespace}\` says what it waits for\n`,
+        `nothing to do: a run of it is open; \`fairlead explain rc/foo -n ${namespace}\` says what it waits for\n`,
       );
       const status = await cli('rollout status rc/foo --timeout 30s');
       expect(status).toMatchObject({ code: 0, out: expect.stringContaining('successfully rolled out') });
