@@ -145,7 +145,10 @@ async function decideRetry(
   if (run.state === 'running' && run.trouble !== undefined)
     return { changed: false, message: `nothing to do yet: ${run.trouble.text}; ${run.trouble.next}` };
   return run.state === 'running'
-    ? { changed: false, message: `nothing to do: a run of it is open; ${howItWaits(`rc/${name}`, namespace)}` }
+    ? {
+        changed: false,
+        message: `nothing to do: a run of it is open; ${howItWaits(`rc/${name}`, namespace)}`,
+      }
     : {
         changed: true,
         message:

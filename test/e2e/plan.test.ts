@@ -386,7 +386,7 @@ describe('a plan of several repositories', () => {
   it('of a clone of what is followed is planned as that, and says so', async () => {
     const store = new InventoryStore(cluster.client, INVENTORY_NAMESPACE, 'cloned');
     const source = await sourceIdentity(other.path);
-    const { namespace = '' } = repository;
+    const { namespace } = repository;
     const entry = { apiVersion: 'v1', kind: 'ConfigMap', namespace, name: 'left', uid: 'u' };
     await store.update((draft) => ({ ...draft, source, entries: new Map([[entryKey(entry), entry]]) }));
     const clone = join(folder, 'clone');
