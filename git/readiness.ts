@@ -53,7 +53,7 @@ export function readiness(
   const conditions = new Map((live.status?.conditions ?? []).map((condition) => [condition.type, condition]));
   switch (`${group}/${kind}`) {
     case 'batch/Job':
-      return jobState(spec, conditions);
+      return jobState(spec, status, conditions);
     case '/Pod':
       return podState(status, conditions);
     case '/Service':
@@ -83,11 +83,25 @@ function stateByConditions(conditions: ReadonlyMap<string, Condition>): Readines
 }
 
 /** Ready is a Job that has done its work: that is what a wave after it waits for. */
-function jobState(spec: JsonObject, conditions: ReadonlyMap<string, Condition>): Readiness {
+function jobState(
+  spec: JsonObject,
+  status: JsonObject,
+  conditions: ReadonlyMap<string, Condition>,
+): Readiness {
   const failure = conditions.get('Failed');
   if (isTrue(failure)) return failed(words(failure));
   if (isTrue(conditions.get('Complete'))) return DONE;
-  return inProgress(spec['suspend'] === true ? 'it is suspended' : 'it has not completed');
+  return inProgress(
+    spec['suspend'] === true ? 'it is suspended' : `it has not completed${podsOfJob(status)}`,
+  );
+}
+
+/** ` (1 pod active, 0 ready, 2 failed)`: one that is not ready for long is to be looked at. Empty where none was made yet. */
+function podsOfJob(status: JsonObject): string {
+  const [active, ready, lost] = ['active', 'ready', 'failed'].map((name) => Number(status[name] ?? 0));
+  if (!active && !lost) return '';
+  const pods = `${String(active)} ${active === 1 ? 'pod' : 'pods'} active, ${String(ready)} ready`;
+  return ` (${pods}${lost ? `, ${String(lost)} failed` : ''})`;
 }
 
 function podState(status: JsonObject, conditions: ReadonlyMap<string, Condition>): Readiness {

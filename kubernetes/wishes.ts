@@ -172,7 +172,10 @@ export async function undoWorkload(
           ? way.revision
           : undefined;
     if (back === undefined) {
-      const { operations, result } = pauseEdit(object, target, request, now);
+      // Whoever aborts is told so here; a deadline has nobody to tell but who reads of the pause.
+      const why = [request.reason ?? [], NOTHING_TO_GO_BACK_TO].flat().join('; ');
+      const held = request.verb === 'deadline' ? { ...request, reason: why } : request;
+      const { operations, result } = pauseEdit(object, target, held, now);
       const message = `no complete revision of ${short(target)} to go back to, so it is held: ${result.message}`;
       return { operations, result: { changed: result.changed, message, effect: 'paused' } };
     }
@@ -186,6 +189,8 @@ export async function undoWorkload(
     return rollbackEdit(object, target, request, { present, back, lost, now });
   });
 }
+
+const NOTHING_TO_GO_BACK_TO = 'there is no complete revision to go back to';
 
 /** Whoever gives a rollout up expects what ran before it: where somebody has deleted that revision, it is another. */
 function lostRevision(object: WorkloadObject, revisions: readonly ControllerRevision[]): string {

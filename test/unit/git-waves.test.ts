@@ -251,6 +251,14 @@ describe('readiness of objects that have no rollout', () => {
     expect(readiness(kind, object)).toMatchObject({ state });
   });
 
+  it.each([
+    [{}, 'it has not completed'],
+    [{ active: 1, ready: 0 }, 'it has not completed (1 pod active, 0 ready)'],
+    [{ active: 2, ready: 1, failed: 3 }, 'it has not completed (2 pods active, 1 ready, 3 failed)'],
+  ])('of a Job tells of its pods: %j', (status, message) => {
+    expect(readiness(job, live({ status }))).toEqual({ state: 'InProgress', message });
+  });
+
   it('is no question for what has no status', () => {
     expect(hasReadiness({ group: '', kind: 'ConfigMap' })).toBe(false);
     expect(hasReadiness(job)).toBe(true);

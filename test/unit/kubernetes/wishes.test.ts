@@ -157,6 +157,19 @@ describe.each(['abort', 'deadline'] as const)('%s goes to the last complete revi
     return await undoWorkload(ground.client, ground.reference.workload, { verb }, now);
   }
 
+  it('or holds the rollout where there is none; of a deadline the pause says why', async () => {
+    plant(['web:1'], []);
+    const { effect, message } = await undoWorkload(
+      ground.client,
+      ground.reference.workload,
+      { verb, by: 'x', reason: 'late' },
+      now,
+    );
+    expect([effect, message]).toEqual(['paused', expect.stringContaining('no complete revision of')]);
+    const said = verb === 'deadline' ? 'late; there is no complete revision to go back to' : 'late';
+    expect(ground.writes).toEqual([expect.stringContaining(`\\"reason\\":\\"${said}\\"`)]);
+  });
+
   it('and not to the one that an object which was made again calls its current one', async () => {
     const [, good, bad] = plant(['web:1', 'web:2', 'web:bad', 'web:worse'], ['web:1', 'web:2']);
     amend({}, { currentRevision: bad?.metadata.name });
