@@ -247,6 +247,6 @@ export function whyNotFollowed({ view, elsewhere, beside }: KnownRepository): st
   if (elsewhere !== undefined && view.state !== 'NotFollowed')
     return `repository ${view.name}: ${view.message}`;
   return elsewhere === undefined
-    ? `no worker follows repository ${view.name}${beside}`
+    ? `no worker follows repository ${view.name}${beside}\n  put its entry into the repositories file of the worker; \`fairlead get repositories\` shows what is followed`
     : `no worker of this --cluster follows repository ${view.name}: it is of the workers with FAIRLEAD_CLUSTER=${elsewhere}; say --cluster ${elsewhere}`;
 }

@@ -62,6 +62,8 @@ export async function runSuspension(
     if (await printStructured(io, options, document)) return EXIT.ok;
     if (options.output === 'name') io.out(`repository/${repository}\n`);
     else io.out(`${oneLine(result.message)}\n`);
+    if (known.view.state === 'NotFollowed' && result.changed)
+      io.err(`note: no worker follows ${repository}${known.beside}: it takes effect when one does\n`);
     if (run?.outcome === 'unreachable')
       io.err(
         `note: ${oneLine(run.message)}: it takes effect when the worker looks at the repository again\n`,

@@ -881,6 +881,14 @@ describe('the repositories file', () => {
     const view = await untilShop('not followed', ({ state }) => state === 'NotFollowed');
     expect(view.message).toBe('no worker follows it; what it applied is left as it is');
     expect((await cli('sync shop')).err).toContain('no worker follows repository shop');
+    for (const [verb, changed] of [
+      ['suspend', true],
+      ['suspend', false],
+      ['resume', true],
+    ] as const) {
+      const note = 'note: no worker follows shop: it takes effect when one does\n';
+      expect(await cli(`${verb} shop`)).toMatchObject({ code: 0, err: changed ? note : '' });
+    }
     // One that never applied anything leaves no row behind; one that did says where that came from.
     const rows = await repositories();
     expect(rows.find(({ name }) => name === 'shop')).toMatchObject({ url: shop.path });
