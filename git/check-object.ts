@@ -1,5 +1,7 @@
 /** The check of single objects: what is there, whose it is, and a strict dry run of what would be written. */
 
+import { isDeepStrictEqual } from 'node:util';
+
 import { ApiError, isAlreadyExists, isNotFound, isUnconverted } from '../kubernetes/api-error.ts';
 import { asRecord } from '../kubernetes/values.ts';
 import { readPaused } from '../kubernetes/wish-annotations.ts';
@@ -11,7 +13,7 @@ import type { CommitContent, CommitContext } from './commit.ts';
 import { findCounterpart, hiddenCounterpart } from './counterpart.ts';
 import { decide, isTakenByForce } from './decision.ts';
 import type { DroppedFields } from './dropped-fields.ts';
-import { allDropped, inTheWay, testsOf, withoutTaken } from './dropped-fields.ts';
+import { allDropped, inTheWay, keptAlone, testsOf, valueIn, withoutTaken } from './dropped-fields.ts';
 import { everyRefusal } from './every-refusal.ts';
 import { findFieldLine } from './field-line.ts';
 import { decisionInput } from './former-owner.ts';
@@ -27,7 +29,7 @@ import type { RefusalSetting } from './refusals.ts';
 import { isSaidAlike } from './said-alike.ts';
 import { fieldConflicts, retryable, toProblem, toProblems } from './refusals.ts';
 import { withSignal } from './resources.ts';
-import { ownedAndDropped } from './restored-owners.ts';
+import { asMadeAnew, ownedAndDropped } from './restored-owners.ts';
 import type { SourceText } from './source-text.ts';
 import { takenBack } from './taken-back.ts';
 
@@ -160,6 +162,7 @@ export class ObjectCheck {
     try {
       const result = await client.patch(object.path, 'apply', body, options);
       this.#noteKept(object, dropped);
+      await this.#noteKeptAlone(object, keptAlone(owned, body, result), result);
       this.#onTried?.(object, live, withoutTaken(dropped, result));
     } catch (error) {
       if (isUnconverted(error)) throw error;
@@ -300,6 +303,25 @@ export class ObjectCheck {
     this.notes.push(
       `${file}:${String(line)}: ${object.label}: not in git any more, and stays because another field manager applies it too: ${told.join(', ')}${more}. ` +
         `Have that one drop it, or take it out: ${patchCommand(object.path, operations)}`,
+    );
+  }
+
+  /** What git drops and the apiserver keeps all the same; what it would give a new object too is a default. */
+  async #noteKeptAlone(
+    object: PreparedObject,
+    fields: ReturnType<typeof keptAlone>,
+    result: KubernetesObject,
+  ): Promise<void> {
+    const anew = fields.length === 0 ? undefined : await asMadeAnew(this.#context, object, undefined);
+    if (anew === undefined) return;
+    const stays = fields.filter((one) => !isDeepStrictEqual(valueIn(anew, one), valueIn(result, one)));
+    if (stays.length === 0) return;
+    const { file, line } = object.manifest;
+    const told = stays.slice(0, MOST_KEPT).map(({ label }) => label);
+    const more = stays.length > MOST_KEPT ? ` and ${String(stays.length - MOST_KEPT)} more` : '';
+    this.notes.push(
+      `${file}:${String(line)}: ${object.label}: not in git any more, and stays because the apiserver keeps it: ${told.join(', ')}${more}. ` +
+        'Delete the object to have it made without',
     );
   }
 

@@ -90,6 +90,42 @@ export function droppedFields(
   };
 }
 
+/**
+ * What git drops and nobody else holds, and is there as before all the same: the apiserver keeps it (a Service stays headless), or gives it
+ * that value itself.
+ * @param result As a dry run answers.
+ */
+export function keptAlone(
+  live: KubernetesObject | undefined,
+  body: JsonObject,
+  result: KubernetesObject,
+): readonly Pick<DroppedField, 'path' | 'label'>[] {
+  const own = live && appliedFields(live, FIELD_MANAGER);
+  if (live === undefined || own === undefined) return [];
+  const others = othersFieldsOfSpec(live, FIELD_MANAGER);
+  return [...unshared(own, TOP, body, live, others)].filter((one) => {
+    const value = valueIn(result, one);
+    return value !== undefined && isDeepStrictEqual(value, valueIn(live, one));
+  });
+}
+
+function* unshared(
+  own: JsonObject,
+  place: Place,
+  body: unknown,
+  live: unknown,
+  others: readonly ManagedFields[],
+): Generator<Place> {
+  for (const [element, inner] of Object.entries(own)) {
+    const at = element === '.' ? undefined : step(place, element, live);
+    if (at === undefined || at.label === SIZE) continue;
+    const named = valueAt(body, element);
+    if (named !== undefined && named !== null)
+      yield* unshared(asRecord(inner), at, named, valueAt(live, element), others);
+    else if (others.every(({ fieldsV1 }) => fieldsAt(fieldsV1, at.path) === undefined)) yield at;
+  }
+}
+
 /** Both: where an apply is refused for one, that is taken out whoever holds it. */
 export function allDropped({ taken, kept }: DroppedFields): readonly DroppedField[] {
   return [...taken, ...kept];

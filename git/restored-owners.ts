@@ -50,7 +50,7 @@ export async function ownedAndDropped(
  * What the apiserver would make of a manifest, were there no such object: with its defaults. Undefined where it cannot be tried.
  * @throws ApiError when the apiserver cannot be asked
  */
-async function asMadeAnew(
+export async function asMadeAnew(
   context: CommitContext,
   object: PreparedObject,
   live: KubernetesObject | undefined,

@@ -318,6 +318,20 @@ describe('who may do what', () => {
         ),
       ]);
 
+      // What the apiserver keeps is told; a default that git had named is none.
+      const headless = { ...exposed(port('a', 80)), spec: { clusterIP: 'None', ports: [port('a', 80)] } };
+      const named = (spec: object) => ({ ...headless, metadata: { name: 'two' }, spec });
+      const two = { ...headless.spec, sessionAffinity: 'None' };
+      expect(await one.commit(files([...less, named(two)]))).toMatchObject({ outcome: 'Succeeded' });
+      expect(await one.commit(files([...less, named({ ports: two.ports })]))).toMatchObject({
+        outcome: 'Succeeded',
+      });
+      expect((await sync().inventory(one.name))?.status.commit?.notes).toEqual([
+        expect.stringMatching(
+          /^4\.json:1: Service \S+\/two: .* the apiserver keeps it: spec\.clusterIP\. Delete the object/,
+        ),
+      ]);
+
       // Another amount is a claim.
       await cluster().client.patch(
         { ...at('', 'resourcequotas'), name: 'one' },
