@@ -41,6 +41,7 @@ export async function addProcessVerbs(
         'after',
         examples(
           'fairlead plan',
+          'fairlead plan --name shop -n shop    # in a checkout of what a worker follows as shop, before a merge',
           'fairlead plan --repo https://git.example/shop --ref main --path deploy',
           'fairlead plan --repositories repositories.yaml --name shop -o json',
         ),
