@@ -211,7 +211,7 @@ export async function recordEvent(
       reportingInstance: 'fairlead',
       firstTimestamp: time,
       lastTimestamp: time,
-      count: count ?? 1,
+      count: times ?? 1,
     });
   } catch (error) {
     if (!isAlreadyExists(error)) throw error;
