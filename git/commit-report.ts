@@ -159,12 +159,12 @@ function whatWasDone({
 }: CommitStatus & Pick<CommitAttempt, 'outcome'>): string {
   if (outcome === 'Refused') return 'refused before its first write';
   if (supersededBy !== undefined) return `superseded by ${shortSha(supersededBy)}`;
-  const counts = [count(applied, 'applied'), count(unchanged, 'unchanged'), count(pruned, 'pruned')];
+  const counts = [counted(applied, 'applied'), counted(unchanged, 'unchanged'), counted(pruned, 'pruned')];
   const done = counts.filter((part) => part !== '').join(', ');
   return done === '' ? outcome.toLowerCase() : done;
 }
 
-function count(value: number | undefined, what: string): string {
+function counted(value: number | undefined, what: string): string {
   return value === undefined || value === 0 ? '' : `${value} ${what}`;
 }
 
