@@ -17,7 +17,7 @@ import { DEADLINE_WISHER, LABEL } from '../planners/names.ts';
 import type { Pod, PodTemplate } from '../planners/objects.ts';
 import type { Plan, Reason } from '../planners/plan.ts';
 import { describeDeletion } from '../planners/pod-reasons.ts';
-import { describeNext } from '../planners/reasons.ts';
+import { describeNext, sentence } from '../planners/reasons.ts';
 import { isMarkedComplete, revisionsOf } from '../planners/revision.ts';
 import { matchesSelector } from '../planners/selector.ts';
 import { storedTemplate } from '../planners/template-revision.ts';
@@ -36,7 +36,7 @@ export interface Evidence {
   readonly object: WorkloadObject;
   readonly workload: Workload;
   readonly plan: Plan<object>;
-  readonly snapshot: Pick<Snapshot<Workload>, 'revisions' | 'pods'>;
+  readonly snapshot: Pick<Snapshot<Workload>, 'revisions' | 'pods' | 'downNodes'>;
   readonly lease: LeaseState;
   readonly leaseName: string;
   /** Why nobody acts although the Lease is held, in one clause; where it was looked at. */
@@ -172,7 +172,10 @@ function finished(evidence: Evidence): Verdict {
   const { workload, plan, lease, leaseName, gitTrouble } = evidence;
   const { desired } = plan.progress;
   const left = plan.waiting.find(({ code }) => code === 'LeftoverHeld' || code === 'TerminationHeld');
-  const next = left && nextStep(left, evidence);
+  const onGone = onGoneNodes(evidence);
+  const [first] = [left, onGone].flatMap((one) => one ?? []);
+  const next = first && nextStep(first, evidence);
+  const gone = onGone === undefined ? '' : `; but ${onGone.message}`;
   const held =
     workload.paused === undefined
       ? ''
@@ -189,11 +192,22 @@ function finished(evidence: Evidence): Verdict {
       : `${strategy.message}; ${allAvailable(desired)}`;
   return {
     verdict: 'Done',
-    sentence: `nothing is to be done: ${what}${pinned}${held}${alone}${gitTrouble === undefined ? '' : `; but ${gitTrouble.text}`}`,
+    sentence: `nothing is to be done: ${what}${gone}${pinned}${held}${alone}${gitTrouble === undefined ? '' : `; but ${gitTrouble.text}`}`,
     ...(next !== undefined && { next }),
     ...(gitTrouble !== undefined && { next: gitTrouble.next }),
     ...(lease.state === 'free' && { next: howToLead(lease) }),
   };
+}
+
+/** Pods that count as available until the control plane takes them away: their status is what it was when their node was there. */
+function onGoneNodes({ snapshot: { pods, downNodes } }: Evidence): Reason | undefined {
+  const names = pods
+    .filter(({ spec }) => downNodes.get(spec.nodeName ?? '') === 'Gone')
+    .map(({ metadata }) => metadata.name)
+    .toSorted();
+  if (names.length === 0) return undefined;
+  const shown = names.slice(0, 3);
+  return { code: 'NodeGone', message: sentence('NodeGone', shown, names.length, undefined), pods: shown };
 }
 
 /** Of a workload that has every pod that it wants. */

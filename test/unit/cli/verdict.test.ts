@@ -8,7 +8,7 @@ import type { WorkloadObject } from '../../../kubernetes/workload-edit.ts';
 import { trusted } from '../../../kubernetes/values.ts';
 import { lookupsOf } from '../../../kubernetes/workload-children.ts';
 import { templateOfData } from '../../../kubernetes/workload-revisions.ts';
-import type { ControllerRevision, Pod } from '../../../planners/objects.ts';
+import type { ControllerRevision, Node, Pod } from '../../../planners/objects.ts';
 import { rollout } from '../../support/rollout-objects.ts';
 import type { ObjectOptions } from '../../support/workload-objects.ts';
 
@@ -40,6 +40,8 @@ interface Case {
   /** Beside what the plan waits for. */
   readonly waiting?: Evidence['plan']['waiting'];
   readonly evidence?: Partial<Pick<Evidence, 'lease' | 'silent' | 'run' | 'gitTrouble'>>;
+  /** Nodes that are there; undefined: not known. */
+  readonly nodes?: readonly Node[];
 }
 
 function verdict(given: Case): string {
@@ -52,6 +54,7 @@ function verdict(given: Case): string {
     isFreed,
     waiting = [],
     evidence,
+    nodes,
   } = given;
   const made = rollout({ updated, ...(object && { object }) });
   const [old, present] = made.revisions;
@@ -64,7 +67,7 @@ function verdict(given: Case): string {
     {
       children: lookupsOf({ controllerrevisions: revisions, pods: pods(made.pods) }),
       claims: [],
-      nodes: undefined,
+      nodes,
     },
     NOW,
   );
@@ -114,6 +117,10 @@ function notReady(name: string): (pods: readonly Pod[]) => readonly Pod[] {
 describe('explain', () => {
   it('done', () => {
     expect(verdict({})).toMatch(/^Done: nothing is to be done: all 3 pods are available at revision web-/);
+    // Whoever looks before the control plane takes them away is not told that all is well.
+    expect(verdict({ nodes: [] })).toMatch(
+      /^Done: .* available at revision \S+; but web-0, web-1, web-2 are on a node that is gone → wait: the control plane deletes/,
+    );
   });
 
   it.each([
