@@ -65,12 +65,15 @@ spec:
       containers: [{name: main, image: ${image}}]
 `;
 
-/** Our fields are refused by apps/v1; the gate is not. */
+/**
+ * Our fields are refused by apps/v1; the gate is not. Of one pod: between two, none is out of service, and the other one would be replaced
+ * by who keeps it then, behind a gate that nobody opens.
+ */
 const inPlace = (apiVersion: string, image: string): string => `apiVersion: ${apiVersion}
 kind: StatefulSet
 metadata: {name: gated}
 spec:
-  replicas: 2
+  replicas: 1
   serviceName: gated
   podManagementPolicy: Parallel
   updateStrategy:
@@ -275,7 +278,7 @@ describe('migration between the workload APIs', () => {
     const before = (await ours.pods(namespace, 'gated')).map(({ metadata }) => metadata.uid);
     await repository.commit({ 'gated.yaml': inPlace('fairlead.dev/v1beta1', 'app:2') });
     await ours.until<Pod>(
-      { group: '', version: 'v1', resource: 'pods', namespace, name: 'gated-1' },
+      { group: '', version: 'v1', resource: 'pods', namespace, name: 'gated-0' },
       'out of service',
       ({ metadata }) => metadata.annotations?.[ANNOTATION.inPlaceUpdate] !== undefined,
       30_000,
@@ -287,13 +290,13 @@ describe('migration between the workload APIs', () => {
       'kept by the built-in controller, and ready',
       ({ metadata, status }) =>
         status?.observedGeneration === metadata.generation &&
-        status?.readyReplicas === 2 &&
-        status.updatedReplicas === 2,
+        status?.readyReplicas === 1 &&
+        status.updatedReplicas === 1,
       60_000,
     );
     const after = await ours.pods(namespace, 'gated');
     expect(after.map(({ metadata }) => metadata.uid)).toEqual(before);
-    expect(after.map(({ spec }) => spec.containers[0]?.image)).toEqual(['app:2', 'app:2']);
+    expect(after.map(({ spec }) => spec.containers[0]?.image)).toEqual(['app:2']);
   }, 150_000);
 
   it('moves a Deployment there and back: its ReplicaSet and its pods stay', async () => {
