@@ -214,7 +214,7 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
         untilMs,
         isRepeated: Context.current().info.attempt > 1,
         told: before?.told ?? [],
-        onTold: (told) => tellAttempts({ told: firstNotes(told) }),
+        onTold: (told) => tellAttempts({ told: told.slice(0, NOTE_LIMIT) }),
       },
     );
     const dealtWith = input.from + pruned.count;

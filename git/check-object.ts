@@ -290,10 +290,7 @@ export class ObjectCheck {
   #noteKept(object: PreparedObject, { kept }: DroppedFields): void {
     if (kept.length === 0) return;
     const { file, line } = object.manifest;
-    const told = kept
-      .slice(0, MOST_KEPT)
-      .map(({ label, managers }) => `${label} ("${managers.join('", "')}")`);
-    const more = kept.length > MOST_KEPT ? ` and ${String(kept.length - MOST_KEPT)} more` : '';
+    const told = firstOf(kept.map(({ label, managers }) => `${label} ("${managers.join('", "')}")`));
     // The last item of a list first: the others keep their places.
     const places = kept.map(({ pointer }) => pointer);
     const remove = places.toSorted(BY_PLACE.compare).toReversed();
@@ -301,7 +298,7 @@ export class ObjectCheck {
     const tests = kept.flatMap((one) => testsOf(one));
     const operations = [...tests, ...remove.map((path) => ({ op: 'remove', path }) as const)];
     this.notes.push(
-      `${file}:${String(line)}: ${object.label}: not in git any more, and stays because another field manager applies it too: ${told.join(', ')}${more}. ` +
+      `${file}:${String(line)}: ${object.label}: not in git any more, and stays because another field manager applies it too: ${told}. ` +
         `Have that one drop it, or take it out: ${patchCommand(object.path, operations)}`,
     );
   }
@@ -317,10 +314,9 @@ export class ObjectCheck {
     const stays = fields.filter((one) => !isDeepStrictEqual(valueIn(anew, one), valueIn(result, one)));
     if (stays.length === 0) return;
     const { file, line } = object.manifest;
-    const told = stays.slice(0, MOST_KEPT).map(({ label }) => label);
-    const more = stays.length > MOST_KEPT ? ` and ${String(stays.length - MOST_KEPT)} more` : '';
+    const told = firstOf(stays.map(({ label }) => label));
     this.notes.push(
-      `${file}:${String(line)}: ${object.label}: not in git any more, and stays because the apiserver keeps it: ${told.join(', ')}${more}. ` +
+      `${file}:${String(line)}: ${object.label}: not in git any more, and stays because the apiserver keeps it: ${told}. ` +
         'Delete the object to have it made without',
     );
   }
@@ -342,6 +338,11 @@ export class ObjectCheck {
   #text(object: PreparedObject): SourceText | undefined {
     return this.#content.texts.get(object.manifest.file);
   }
+}
+
+function firstOf(fields: readonly string[]): string {
+  const more = fields.length > MOST_KEPT ? ` and ${String(fields.length - MOST_KEPT)} more` : '';
+  return `${fields.slice(0, MOST_KEPT).join(', ')}${more}`;
 }
 
 /** Whether its pods wait for what an update in place makes True. */

@@ -81,9 +81,9 @@ export function droppedFields(
     );
   const others: Others = { entries: othersFields(live, FIELD_MANAGER), isAsApplied };
   const ofUndo = others.entries.filter(isOfUndo).map((entry) => broughtBack(entry, live));
-  const all = [own, ...ofUndo].flatMap((fields) => [...dropped(fields, TOP, body, live, others)]);
+  const all = [own, ...ofUndo].flatMap((fields) => [...dropped(fields, body, live, others)]);
   const found = outermost(all);
-  const ofPeople = [...dropped(changed, TOP, body, live, others)].map((one) => ({ ...one, isByHand: false }));
+  const ofPeople = [...dropped(changed, body, live, others)].map((one) => ({ ...one, isByHand: false }));
   return {
     taken: found.filter(({ isByHand }) => isByHand),
     kept: outermost([...found.filter(({ isByHand }) => !isByHand), ...ofPeople]),
@@ -103,27 +103,12 @@ export function keptAlone(
   const own = live && appliedFields(live, FIELD_MANAGER);
   if (live === undefined || own === undefined) return [];
   const others = othersFieldsOfSpec(live, FIELD_MANAGER);
-  return [...unshared(own, TOP, body, live, others)].filter((one) => {
-    const value = valueIn(result, one);
-    return value !== undefined && isDeepStrictEqual(value, valueIn(live, one));
+  const places = [...leaving(own, TOP, body, live)].map(({ at }) => at);
+  return places.filter((at) => {
+    const value = valueIn(result, at);
+    const isAlone = others.every(({ fieldsV1 }) => fieldsAt(fieldsV1, at.path) === undefined);
+    return isAlone && value !== undefined && isDeepStrictEqual(value, valueIn(live, at));
   });
-}
-
-function* unshared(
-  own: JsonObject,
-  place: Place,
-  body: unknown,
-  live: unknown,
-  others: readonly ManagedFields[],
-): Generator<Place> {
-  for (const [element, inner] of Object.entries(own)) {
-    const at = element === '.' ? undefined : step(place, element, live);
-    if (at === undefined || at.label === SIZE) continue;
-    const named = valueAt(body, element);
-    if (named !== undefined && named !== null)
-      yield* unshared(asRecord(inner), at, named, valueAt(live, element), others);
-    else if (others.every(({ fieldsV1 }) => fieldsAt(fieldsV1, at.path) === undefined)) yield at;
-  }
 }
 
 /** Both: where an apply is refused for one, that is taken out whoever holds it. */
@@ -336,21 +321,24 @@ interface Others {
 
 const TOP: Place = { path: [], label: '', pointer: '' };
 
-function* dropped(
+/** What git has applied and names no more, outermost, with the value that it is in. */
+function* leaving(
   own: JsonObject,
   place: Place,
   body: unknown,
-  live: unknown,
-  others: Others,
-): Generator<Found> {
+  within: unknown,
+): Generator<{ readonly at: Place; readonly inner: JsonObject; readonly within: unknown }> {
   for (const [element, inner] of Object.entries(own)) {
-    const at = element === '.' ? undefined : step(place, element, live);
-    if (at === undefined) continue;
-    if (at.label === SIZE) continue;
+    const at = element === '.' ? undefined : step(place, element, within);
+    if (at === undefined || at.label === SIZE) continue;
     const named = valueAt(body, element);
-    if (named === undefined || named === null) yield* shared(asRecord(inner), at, live, others);
-    else yield* dropped(asRecord(inner), at, named, valueAt(live, element), others);
+    if (named === undefined || named === null) yield { at, inner: asRecord(inner), within };
+    else yield* leaving(asRecord(inner), at, named, valueAt(within, element));
   }
+}
+
+function* dropped(own: JsonObject, body: unknown, live: unknown, others: Others): Generator<Found> {
+  for (const { at, inner, within } of leaving(own, TOP, body, live)) yield* shared(inner, at, within, others);
 }
 
 /** Of what the manifest names no more, the parts that somebody else owns too. */

@@ -141,9 +141,8 @@ export function updateNameOf(
   const other = otherHalf(controller, controllers);
   if (other !== undefined) return isReplacedBy(other, controller) === true ? other.metadata.name : name;
   const formed = formedFrom(controller);
-  const gone = controllers.some(({ metadata }) => metadata.name === formed)
-    ? undefined
-    : (partnerOf(controller) ?? formed);
+  const isThere = controllers.some(({ metadata }) => metadata.name === formed);
+  const gone = partnerOf(controller) ?? (isThere ? undefined : formed);
   if (leftBy({ controllers, records }, controller) !== undefined) return name;
   if (gone === undefined || !isNextOf(controller, gone)) return name;
   if (records.some(({ from, next }) => from === name && next === gone)) return name;
