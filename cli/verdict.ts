@@ -17,7 +17,7 @@ import { DEADLINE_WISHER, LABEL } from '../planners/names.ts';
 import type { Pod, PodTemplate } from '../planners/objects.ts';
 import type { Plan, Reason } from '../planners/plan.ts';
 import { describeDeletion } from '../planners/pod-reasons.ts';
-import { describeNext, sentence } from '../planners/reasons.ts';
+import { describeNext, reasonMessage } from '../planners/reasons.ts';
 import { isMarkedComplete, revisionsOf } from '../planners/revision.ts';
 import { matchesSelector } from '../planners/selector.ts';
 import { storedTemplate } from '../planners/template-revision.ts';
@@ -207,7 +207,7 @@ function onGoneNodes({ snapshot: { pods, downNodes } }: Evidence): Reason | unde
     .toSorted();
   if (names.length === 0) return undefined;
   const shown = names.slice(0, 3);
-  return { code: 'NodeGone', message: sentence('NodeGone', shown, names.length, undefined), pods: shown };
+  return { code: 'NodeGone', message: reasonMessage('NodeGone', shown, names.length, undefined), pods: shown };
 }
 
 /** Of a workload that has every pod that it wants. */

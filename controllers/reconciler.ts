@@ -12,7 +12,7 @@ import { isMarkOf, readDrainMark, uncordonAction } from '../planners/node-drain.
 import type { Condition, JsonObject, KubernetesObject, Node } from '../planners/objects.ts';
 import { computeConditions, saysPausedMidway } from '../planners/conditions.ts';
 import type { Plan, Reason } from '../planners/plan.ts';
-import { describeNext, sentence } from '../planners/reasons.ts';
+import { describeNext, reasonMessage } from '../planners/reasons.ts';
 import type { Workload } from '../planners/workload.ts';
 import { withPreconditions } from './action-request.ts';
 import type { ClusterView } from './cluster-view.ts';
@@ -65,7 +65,7 @@ const WITHOUT_TEMPORAL_MS = 5_000;
 
 const TEMPORAL_UNREACHABLE: Reason = {
   code: 'TemporalUnreachable',
-  message: sentence('TemporalUnreachable', [], 0, undefined),
+  message: reasonMessage('TemporalUnreachable', [], 0, undefined),
 };
 
 /** Why only somebody's action changes anything. */
@@ -322,7 +322,7 @@ export class Reconciler {
     const detail = this.#options.runs.refusal(key);
     if (detail === undefined) return plan.waiting;
     return [
-      { code: 'TemporalRefused', message: sentence('TemporalRefused', [], 0, detail) },
+      { code: 'TemporalRefused', message: reasonMessage('TemporalRefused', [], 0, detail) },
       ...plan.waiting,
     ];
   }

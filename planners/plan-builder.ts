@@ -3,7 +3,7 @@
 import { isNote } from './complete-mark.ts';
 import type { Action, Purpose, Reason, ReasonCode, Refusal, WritableResource } from './plan.ts';
 import { LONGEST_REFUSAL_MS, actionKey, isAhead } from './plan.ts';
-import { MOST_NAMES, compareReasons, describePin, sentence } from './reasons.ts';
+import { MOST_NAMES, compareReasons, describePin, reasonMessage } from './reasons.ts';
 import type { Workload } from './workload.ts';
 
 /** A refused write stops holding the rollout back after this time, milliseconds (design "One planner per kind"). */
@@ -181,7 +181,7 @@ export class PlanBuilder {
     const sorted = [...this.#reasons].sort(([a], [b]) => compareReasons(a, b));
     return sorted.map(([code, { names, total, detail, until }]) => ({
       code,
-      message: sentence(code, names, total, detail),
+      message: reasonMessage(code, names, total, detail),
       ...(names.length > 0 && { pods: names }),
       ...(until !== undefined && { until }),
     }));

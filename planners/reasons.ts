@@ -76,7 +76,7 @@ export function describePin(pin: Pin): string {
 }
 
 /** One sentence for a reason: `names` are the first pods of `total`, `detail` is what the planner added. */
-export function sentence(
+export function reasonMessage(
   code: ReasonCode,
   names: readonly string[],
   total: number,
