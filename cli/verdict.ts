@@ -207,7 +207,11 @@ function onGoneNodes({ snapshot: { pods, downNodes } }: Evidence): Reason | unde
     .toSorted();
   if (names.length === 0) return undefined;
   const shown = names.slice(0, 3);
-  return { code: 'NodeGone', message: reasonMessage('NodeGone', shown, names.length, undefined), pods: shown };
+  return {
+    code: 'NodeGone',
+    message: reasonMessage('NodeGone', shown, names.length, undefined),
+    pods: shown,
+  };
 }
 
 /** Of a workload that has every pod that it wants. */
