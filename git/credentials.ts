@@ -35,11 +35,11 @@ exec ssh -F /dev/null -i "$FAIRLEAD_SSH_KEY_FILE" \\
 
 /**
  * Environment of a git command that speaks to this server.
- * @throws ProblemError AuthenticationFailed, HostKeyRefused when a file cannot be used
+ * @throws ProblemError AuthenticationFailed, HostKeyRefused, SourceUnreachable when a file cannot be used
  */
 export async function credentials(
   { kind, host }: RemoteSource,
-  { cacheDirectory, username, tokenFile, sshKeyFile, knownHostsFile }: MirrorOptions,
+  { cacheDirectory, username, tokenFile, caFile, sshKeyFile, knownHostsFile }: MirrorOptions,
 ): Promise<Record<string, string>> {
   if (kind === 'ssh') {
     await requireFile('sshKeyFile', sshKeyFile, 'AuthenticationFailed', MAKE_KEY);
@@ -52,6 +52,7 @@ export async function credentials(
       FAIRLEAD_KNOWN_HOSTS_FILE: withoutTokens(knownHostsFile ?? ''),
     };
   }
+  if (caFile !== undefined) await requireFile('caFile', caFile, 'SourceUnreachable', PUT_AUTHORITY);
   if (tokenFile === undefined) return {};
   await requireFile('tokenFile', tokenFile, 'AuthenticationFailed');
   return {
@@ -71,6 +72,9 @@ export async function toldSecrets({ tokenFile }: MirrorOptions): Promise<readonl
   const text = (await readFile(tokenFile, 'utf8').catch(() => '')).trim();
   return [text, ...text.split('\n').map((line) => line.trim())];
 }
+
+const PUT_AUTHORITY =
+  "Put the certificate (PEM) of the server's authority there; or, if it is a public one, take `caFile` out of the repositories file.";
 
 export const MAKE_KEY =
   'Make a key (`ssh-keygen -t ed25519 -N "" -f FILE`), give FILE.pub to the server as a deploy key, and name FILE with `sshKeyFile`.';

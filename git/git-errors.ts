@@ -4,6 +4,8 @@ import type { GitOutput } from './git-process.ts';
 import { GitProcessError } from './git-process.ts';
 import type { ProblemCode } from './problems.ts';
 import { ProblemError, problem } from './problems.ts';
+import type { Distrust } from './server-certificate.ts';
+import { OWN_AUTHORITY } from './server-certificate.ts';
 
 const TABLE: readonly (readonly [RegExp, ProblemCode, next?: string])[] = [
   // Before all that follows from it: a pack that was not written to its end looks damaged.
@@ -61,7 +63,7 @@ const TABLE: readonly (readonly [RegExp, ProblemCode, next?: string])[] = [
   [
     /certificate verification failed|unable to get local issuer|self[- ]signed certificate/i,
     'SourceUnreachable',
-    "If the server's authority is one of your own, name its certificate (PEM) with `caFile` in the repositories file; else the server must get a valid one.",
+    OWN_AUTHORITY,
   ],
   [/SSL|certificate/i, 'SourceUnreachable'],
   // The server's end of it goes on to say that the other one hung up.
@@ -97,6 +99,16 @@ export const TRANSIENT_CODES: ReadonlySet<ProblemCode> = new Set([
   ...WITHHELD_CODES,
 ]);
 
+/** Whether git says that something is wrong with the server's certificate, or with the file of those who may vouch for it. */
+export function isOfCertificate({ stderr }: GitOutput): boolean {
+  return /certificate|SSL CA cert/i.test(stderr);
+}
+
+/** The error of a server whose certificate is not taken. `what` names the source without credentials. */
+export function distrustFailure({ message, next }: Distrust, what: string): ProblemError {
+  return new ProblemError(problem('SourceUnreachable', `${what}: ${message}.`, { next }));
+}
+
 /** The error of a git command that exited with a failure. `what` names the source without credentials. */
 export function gitFailure(output: GitOutput, what: string): ProblemError {
   const [pattern, code, next] = TABLE.find(([one]) => one.test(output.stderr)) ?? [
@@ -128,13 +140,16 @@ export function processFailure(error: unknown, what: string): unknown {
 
 /** The lines that say why, without git's own chatter: what tells the cause comes first, also when it is ssh that says it. */
 function summary(stderr: string, cause: RegExp | undefined): string {
-  const lines = stderr.split('\n').map((line) => line.trim().replaceAll(FRAME, ''));
+  const lines = stderr.split('\n').map((line) => line.trim().replaceAll(FRAME, '').replace(ADDRESS, '$1'));
   const telling = lines.filter((line) => /^(?:fatal|error|remote):/.test(line));
   const last = (telling.length > 0 ? telling : lines).slice(-2);
   const first = lines.find((line) => cause?.test(line));
   const said = first === undefined || last.includes(first) ? last : [first, ...last.slice(-1)];
   return said.join('; ').replace(MEASURED, '').replace(/\.$/, '').slice(0, 400);
 }
+
+/** What git could not reach: it is named before. */
+const ADDRESS = /^(fatal: )unable to access '[^']*': /;
 
 /** ssh draws it around a warning. */
 const FRAME = /^@+\s*|\s*@+$/g;

@@ -9,6 +9,7 @@ import { startDeadline } from '../kubernetes/deadline.ts';
 import { errorCode } from '../kubernetes/values.ts';
 import type { Repository } from './repositories.ts';
 import { shortSha } from './problems.ts';
+import { isDistrust, isUnknownAuthority } from './server-certificate.ts';
 import { redactUrls, remoteKey } from './source-url.ts';
 
 /** Who is told; secrets are in files, never in the entry. */
@@ -137,15 +138,10 @@ function waitOf(retryAfter: string | undefined, now: number): number | undefined
   return Number.isNaN(wait) ? undefined : Math.max(0, wait);
 }
 
-/** Certificates that an authority of one's own would make good. */
-const UNKNOWN_AUTHORITY =
-  /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_GET_ISSUER_CERT\w*|UNABLE_TO_VERIFY_LEAF_SIGNATURE|CERT_UNTRUSTED|INVALID_CA)$/;
-
 /** Whose certificate is not taken, and what helps; undefined for other errors. Of the address no more than the host: the rest may be a secret. */
 function distrust(code: string, url: string): string | undefined {
-  const isUnknown = UNKNOWN_AUTHORITY.test(code);
-  if (!isUnknown && !/^CERT_|^ERR_TLS_CERT_/.test(code)) return undefined;
-  const next = isUnknown
+  if (!isDistrust(code)) return undefined;
+  const next = isUnknownAuthority(code)
     ? "if its authority is one of your own, name that one's certificate (PEM) with `caFile` beside the receiver, or in NODE_EXTRA_CA_CERTS of the worker; else the server must get a valid one"
     : 'the server must get a valid one';
   return `the certificate of ${new URL(url).host} is not trusted (${code}): ${next}`;

@@ -4,7 +4,7 @@ import { mkdir, opendir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { orAborted } from '../kubernetes/deadline.ts';
 import { credentials, toldSecrets } from './credentials.ts';
-import { gitFailure, processFailure } from './git-errors.ts';
+import { distrustFailure, gitFailure, isOfCertificate, processFailure } from './git-errors.ts';
 import type { GitOutput, GitRun } from './git-process.ts';
 import { runGit } from './git-process.ts';
 import type { RemoteCommand } from './git-turns.ts';
@@ -12,6 +12,7 @@ import { RemoteTurns } from './git-turns.ts';
 import type { MirrorOptions } from './mirror-options.ts';
 import { ProblemError, problem } from './problems.ts';
 import { commitNamed, refsNamed } from './ref-names.ts';
+import { describeDistrust } from './server-certificate.ts';
 import type { RemoteSource } from './source-url.ts';
 
 /** Fetches into one mirror never overlap: git would wait on its own locks. Keyed by directory, for the whole process. */
@@ -264,8 +265,17 @@ export class RemoteMirror {
     const output = await turns.run(command, asker, work, signal).catch((error: unknown) => {
       throw processFailure(error, this.#url);
     });
-    if (output.code !== 0) throw gitFailure(output, this.#url);
+    if (output.code !== 0) throw await this.#failure(output);
     return output;
+  }
+
+  async #failure(output: GitOutput): Promise<ProblemError> {
+    const { kind, host } = this.#source;
+    const distrust =
+      kind === 'https' && isOfCertificate(output)
+        ? await describeDistrust(host, this.#options.caFile)
+        : undefined;
+    return distrust === undefined ? gitFailure(output, this.#url) : distrustFailure(distrust, this.#url);
   }
 }
 

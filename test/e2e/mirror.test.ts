@@ -450,7 +450,10 @@ describe('an https repository', () => {
 
   it('whose certificate nobody vouches for is refused', async () => {
     expect(await namedFailure(remote({ caFile: undefined }).resolveRef())).toMatch(
-      /^SourceUnreachable: .*certificate/i,
+      /^SourceUnreachable: .*: the server's certificate is of an authority that is not known here \(localhost\)\./,
+    );
+    expect(await namedFailure(remote({ caFile: '/nowhere/ca.pem' }).resolveRef())).toMatch(
+      /^SourceUnreachable: .*the caFile \/nowhere\/ca\.pem is missing.* take `caFile` out/,
     );
   });
 

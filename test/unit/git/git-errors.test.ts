@@ -24,6 +24,12 @@ describe('a server that is away', () => {
   });
 });
 
+it('what could not be reached is named once', () => {
+  expect(said('The requested URL returned error: 500')).toMatch(
+    /^SourceUnreachable: https:\/\/git\.example\.com\/x\.git: fatal: The requested URL returned error: 500\./,
+  );
+});
+
 it('a ref that is not there is told as that, whatever the other end of the connection says of it', () => {
   expect(said("couldn't find remote ref refs/heads/v1\nfatal: the remote end hung up unexpectedly")).toMatch(
     /^CommitGone: /,
