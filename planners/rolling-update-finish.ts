@@ -2,6 +2,7 @@
 
 import { isActive } from './availability.ts';
 import { controllerOf } from './controller-ref.ts';
+import { withWritersSince } from './field-owners.ts';
 import { ANNOTATION } from './names.ts';
 import { awaitAbandoned, isMadeSince } from './rolling-update-abandoned.ts';
 import type { ReplicationController } from './replication-controller.ts';
@@ -136,7 +137,8 @@ function adoptionStep({ pods }: UpdateView, final: ReplicationController): Updat
 
 /**
  * Fields of the controller that was made anew, given to those who owned them before: its creation has made all of them the update's, and
- * the next commit, or `kubectl apply --server-side`, could take nothing away any more.
+ * the next commit, or `kubectl apply --server-side`, could take nothing away any more. Who has written it since keeps what is his: else
+ * it would be no drift of what is in git.
  */
 function ownersStep({ records }: UpdateView, final: ReplicationController): UpdateStep | undefined {
   const mark = final.metadata.annotations?.[ANNOTATION.fieldOwners];
@@ -144,7 +146,9 @@ function ownersStep({ records }: UpdateView, final: ReplicationController): Upda
   const record = records.find(({ revision }) => revision.metadata.name === mark);
   const change = {
     annotations: { [ANNOTATION.fieldOwners]: null },
-    ...(record?.owners !== undefined && { managedFields: record.owners }),
+    ...(record?.owners !== undefined && {
+      managedFields: withWritersSince(record.owners, final.metadata.managedFields),
+    }),
   };
   const message = `who owned the fields of ${final.metadata.name} owns them again`;
   return patch('replicationcontrollers', final, { metadata: change }, 'FieldOwners', message);
