@@ -29,7 +29,8 @@ import {
   restOfPeriod,
 } from '../planners/rolling-update-period.ts';
 import type { UpdateRecord } from '../planners/rolling-update-record.ts';
-import type { UpdateWrite } from '../planners/rolling-update-steps.ts';
+import type { UpdateStep, UpdateWrite } from '../planners/rolling-update-steps.ts';
+import { writeOf } from '../planners/rolling-update-steps.ts';
 import { planRollingUpdate } from '../planners/rolling-update.ts';
 import { asActivities, attemptClient, attemptTimeLeft } from './attempt.ts';
 import { newsAgainst } from './news.ts';
@@ -128,23 +129,24 @@ export function createRollingUpdateActivities(dependencies: RollingUpdateDepende
       const running = input.period ?? (input.hasGrown === false ? periodFromPods(plan) : undefined);
       const rest = restOfPeriod(plan, running, now());
       if (rest > 0 && running !== undefined) return grown(plan, running, rest, written);
+      const write = writeOf(step);
       const isUrgent = step.do === 'await' && step.urgent;
-      if ((step.do !== 'write' && !isUrgent) || attemptTimeLeft(WRITING_SHARE) <= 0) {
+      if ((write === undefined && !isUrgent) || attemptTimeLeft(WRITING_SHARE) <= 0) {
         return { ...answer(plan), written: written.slice(-WRITTEN_LIMIT) };
       }
-      if (step.do !== 'write') {
+      if (write === undefined) {
         await pause(URGENT_MS, signal);
         signal.throwIfAborted();
         continue;
       }
-      const handing = step.write.purpose === 'ReleaseNext' ? recordOfRename(plan) : undefined;
+      const handing = write.purpose === 'ReleaseNext' ? recordOfRename(plan) : undefined;
       await assertRenamePossible(client, plan, signal);
       // From here on nothing but the record says what the pods are of; while the next one is there it is written again from that.
       if (handing !== undefined && !(await isThere(client, update.namespace, handing, signal))) continue;
       // Also where its answer is lost.
       released = handing ?? released;
-      if (step.write.purpose === 'Supersede') await recordSuperseded(client, input, plan, step.write);
-      const outcome = await writeUnlessEnding(client, update.namespace, step.write, signal);
+      if (write.purpose === 'Supersede') await recordSuperseded(client, input, plan, write);
+      const outcome = await writeUnlessEnding(client, update.namespace, write, signal);
       if (outcome === 'ending') {
         isEnding = true;
         continue;
@@ -152,17 +154,15 @@ export function createRollingUpdateActivities(dependencies: RollingUpdateDepende
       if (outcome === 'stale') {
         stale += 1;
         if (stale > STALE_LIMIT) {
-          throw new Error(
-            `${step.write.message}: the cluster has changed before each of ${String(stale)} tries`,
-          );
+          throw new Error(`${write.message}: the cluster has changed before each of ${String(stale)} tries`);
         }
         continue;
       }
       stale = 0;
-      if (step.write.purpose === 'Create') created = plan.view.record?.revision.metadata.uid;
-      isStripped = step.write.purpose === 'Strip';
-      written.push(step.write.message);
-      report(plan, step.write.message);
+      if (write.purpose === 'Create') created = plan.view.record?.revision.metadata.uid;
+      isStripped = write.purpose === 'Strip';
+      written.push(write.message);
+      report(plan, write.message);
       const period = periodAfter(plan, now());
       if (period !== undefined) return grown(plan, period, plan.view.state.updatePeriodMs, written);
     }
@@ -202,7 +202,7 @@ export function createRollingUpdateActivities(dependencies: RollingUpdateDepende
     for (;;) {
       const plan = await look(dependencies.client, input, signal);
       const state = stateOf(plan);
-      const isSame = input.paused ? plan.step.do === 'paused' : plan.step.do === 'await';
+      const isSame = input.paused ? plan.step.do === 'paused' : isWaiting(plan.step);
       if (!isSame) return { ...state, outcome: 'step' };
       if (isNews(state.waiting.map(({ message }) => message))) return { ...state, outcome: 'news' };
       if (attemptTimeLeft(PATIENCE_SHARE) <= 0) return { ...state, outcome: 'later' };
@@ -306,6 +306,11 @@ export function createRollingUpdateActivities(dependencies: RollingUpdateDepende
   }
 
   return asActivities({ advanceRollingUpdate, awaitRollingUpdate, recordUpdateWish, closeRollingUpdate });
+}
+
+/** Whether nothing at all is to be written for it. */
+function isWaiting(step: UpdateStep): boolean {
+  return step.do === 'await' && writeOf(step) === undefined;
 }
 
 /** Of a rename: on the way back the old controller is there, and needs none; in a namespace that is being deleted none can be written. */

@@ -34,6 +34,7 @@ import {
   podsWithoutController,
   reasonOf,
 } from './update-state.ts';
+import { TRIED_AGAIN } from './verdict.ts';
 
 /** So many pods are named in a command; it is printed again for the others. */
 const NAMED_PODS = 10;
@@ -216,7 +217,7 @@ function stuckNext(plan: RollingUpdatePlan, { code, message, pods = [] }: Update
   const refusal = readAdmission(message);
   const steps: Readonly<Record<string, string | undefined>> = {
     PodNotReady: plan.view.isRollback ? wayOutOfRollback(plan) : `wait, or ${out}`,
-    PodRefused: `${refusal === undefined ? MEND_REFUSAL : formatAdvice(adviseAdmission(refusal, namespace))}${orElse}`,
+    PodRefused: `${refusal === undefined ? MEND_REFUSAL : formatAdvice(adviseAdmission(refusal, namespace))}; ${TRIED_AGAIN}${orElse}`,
     PodsBound:
       "wait: the cluster's garbage collector lets them go; where it does not, see that kube-controller-manager runs, and its log",
     ControllerLeaving: commandToLetGo(plan.view.old) ?? commandToLetGo(plan.view.nextController),

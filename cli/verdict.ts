@@ -68,7 +68,8 @@ export interface Verdict {
   readonly next?: string;
 }
 
-const TRIED_AGAIN = 'it is tried again by itself';
+/** What becomes of a write that is refused. */
+export const TRIED_AGAIN = 'it is tried again by itself';
 const REFUSED = `${MEND_REFUSAL}; ${TRIED_AGAIN}`;
 const UNDRAINED = 'roll out without draining: take `drain` out of the manifest';
 

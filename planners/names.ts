@@ -38,6 +38,8 @@ export const ANNOTATION = {
   fieldOwners: 'fairlead.dev/field-owners',
   /** On next ReplicationControllers, a JSON list: images of a template that somebody changed in the middle, and that was put back. */
   editedImages: 'fairlead.dev/edited-images',
+  /** On ReplicationControllers whose pods are refused: when the controller of the cluster was last made to try again, RFC 3339. */
+  podsAskedAt: 'fairlead.dev/pods-asked-at',
   /** On records of rolling updates of ReplicationControllers, JSON: how far it is, and within which budget. */
   rollingUpdateState: 'fairlead.dev/rolling-update-state',
   /** Our fields where apps/v1 lacks them. */

@@ -3,6 +3,7 @@
 import { conditionOf, isRunningAndReady } from './availability.ts';
 import type { NodeFault } from './down-nodes.ts';
 import type { Member } from './member.ts';
+import { IN_PLACE_GATE } from './names.ts';
 import type { KubernetesObject, ObjectMeta, Pod } from './objects.ts';
 import type { ReasonCode } from './plan.ts';
 import type { PlanBuilder } from './plan-builder.ts';
@@ -92,7 +93,7 @@ function describeFinalizers(finalizers: readonly string[]): string {
   return `${finalizers.length === 1 ? 'finalizer' : 'finalizers'} ${finalizers.join(', ')}`;
 }
 
-/** `container main of web-0: ImagePullBackOff`, or why it has no node, or has failed; undefined where nothing tells. */
+/** `container main of web-0: ImagePullBackOff`, or why it has no node, has failed, or which gate holds it; undefined where nothing tells. */
 export function whyNotReady(pod: Pod): string | undefined {
   const { name } = pod.metadata;
   const statuses = [...(pod.status?.initContainerStatuses ?? []), ...(pod.status?.containerStatuses ?? [])];
@@ -105,5 +106,16 @@ export function whyNotReady(pod: Pod): string | undefined {
     return `${name}: ${scheduled.message ?? scheduled.reason ?? 'not scheduled'}`;
   const { phase, reason } = pod.status ?? {};
   if (phase === 'Failed') return `${name} has failed${reason === undefined ? '' : `: ${reason}`}`;
-  return reason;
+  return reason ?? closedGates(pod);
+}
+
+/** Readiness gates that somebody else has to open (KEP-580), of a pod whose containers are ready: they alone hold it. */
+function closedGates(pod: Pod): string | undefined {
+  if (conditionOf(pod, 'ContainersReady')?.status !== 'True') return undefined;
+  const closed = (pod.spec.readinessGates ?? [])
+    .map(({ conditionType }) => conditionType)
+    .filter((type) => type !== IN_PLACE_GATE && conditionOf(pod, type)?.status !== 'True');
+  if (closed.length === 0) return undefined;
+  const gates = closed.length === 1 ? 'its readiness gate' : 'its readiness gates';
+  return `${pod.metadata.name} waits for ${gates} ${closed.join(', ')}`;
 }

@@ -169,10 +169,24 @@ export function isPartlyReplaced(controller: ReplicationController): boolean {
 }
 
 /** In the controller manager's words, why it can make no pod (a quota, an admission plugin); without the name of the pod, new at each try. */
-export function whyNoPod({ status }: ReplicationController): string | undefined {
+export function whyNoPod(controller: ReplicationController): string | undefined {
+  const failure = refusalOf(controller);
+  return failure && (failure.message?.replace(/^pods "[^"]*" is /, 'pods are ') ?? failure.reason);
+}
+
+/** Since when its pods are refused, or when they were last asked for again since; milliseconds since the epoch. Undefined: they are not. */
+export function refusedSince(controller: ReplicationController, now: number): number | undefined {
+  const failure = refusalOf(controller);
+  if (failure === undefined) return undefined;
+  const asked = controller.metadata.annotations?.[ANNOTATION.podsAskedAt];
+  const times = [failure.lastTransitionTime, asked].map((text) => Date.parse(text ?? ''));
+  // What no clock has shown yet was written by hand, or by another clock.
+  return Math.max(0, ...times.filter((time) => time <= now));
+}
+
+function refusalOf({ status }: ReplicationController): Condition | undefined {
   const failure = status?.conditions?.find(({ type }) => type === 'ReplicaFailure');
-  if (failure?.status !== 'True' || failure.reason !== 'FailedCreate') return undefined;
-  return failure.message?.replace(/^pods "[^"]*" is /, 'pods are ') ?? failure.reason;
+  return failure?.status === 'True' && failure.reason === 'FailedCreate' ? failure : undefined;
 }
 
 /** Whether it is held until its pods are handed over. */
@@ -201,6 +215,7 @@ export const MARKS: readonly string[] = [
   SHIPPED_ROLLING_UPDATE.nextController,
   ANNOTATION.turned,
   ANNOTATION.editedImages,
+  ANNOTATION.podsAskedAt,
   ANNOTATION.fieldOwners,
 ];
 

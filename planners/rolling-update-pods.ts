@@ -1,12 +1,13 @@
 /** Whether a controller of a rolling update has the pods that it is to have, and the write that gives it another size. */
 
 import { isReady } from './availability.ts';
+import { ANNOTATION } from './names.ts';
 import { whyNotReady } from './pod-reasons.ts';
 import type { Pod } from './objects.ts';
 import type { ReplicationController } from './replication-controller.ts';
-import { sizeOf, whyNoPod } from './replication-controller.ts';
+import { refusedSince, sizeOf, whyNoPod } from './replication-controller.ts';
 import type { UpdateStep } from './rolling-update-steps.ts';
-import { patch, wait } from './rolling-update-steps.ts';
+import { annotate, patch, wait, writeOf } from './rolling-update-steps.ts';
 import { countPods } from './rolling-update-view.ts';
 
 /** Codes of what is waited for here. */
@@ -33,6 +34,24 @@ export function awaitPods(
   const refused = active.length < size ? whyNoPod(controller) : undefined;
   if (refused !== undefined) return wait('PodRefused', `${missing}: ${refused}`);
   return active.length === size ? undefined : wait('PodMissing', missing);
+}
+
+/** Milliseconds between two writes of {@link askAgain}. */
+export const ASK_AGAIN_MS = 30_000;
+
+/**
+ * The step, with a write after which the controller manager makes pods at once that were refused: by itself it waits longer after each
+ * refusal, up to a quarter of an hour, also when what refused them is long gone. Without one where none is refused, or where it was made
+ * to try a moment ago.
+ */
+export function askAgain(controller: ReplicationController, step: UpdateStep, now: number): UpdateStep {
+  if (step.do !== 'await' || !step.waiting.some(({ code }) => code === 'PodRefused')) return step;
+  const since = refusedSince(controller, now);
+  if (since === undefined || now - since < ASK_AGAIN_MS) return step;
+  const asked = { [ANNOTATION.podsAskedAt]: new Date(now).toISOString() };
+  const message = `ask again for the pods of ${controller.metadata.name} that were refused`;
+  const asking = writeOf(annotate(controller, asked, 'AskAgain', message));
+  return asking === undefined ? step : { ...step, asking };
 }
 
 /**

@@ -3,7 +3,7 @@
 import { ROLLING_UPDATE } from './names.ts';
 import type { ReplicationController } from './replication-controller.ts';
 import { scaledBy, sizeOf } from './replication-controller.ts';
-import { awaitPods, awaitSight } from './rolling-update-pods.ts';
+import { askAgain, awaitPods, awaitSight } from './rolling-update-pods.ts';
 import { putBackStep, scaleStep } from './rolling-update-scale.ts';
 import type { UpdateStep } from './rolling-update-steps.ts';
 import { paused, patch, wait } from './rolling-update-steps.ts';
@@ -70,7 +70,7 @@ export function roll(
     );
   }
   const lacking = awaitPods(to, view.pods, now);
-  if (lacking !== undefined) return lacking;
+  if (lacking !== undefined) return view.paused === undefined ? askAgain(to, lacking, now) : lacking;
   if (sizes.fromActive > sizes.from) {
     const message = `${fromName} has ${String(sizes.fromActive)} pods and is to have ${String(sizes.from)}`;
     const names = leaving.active.map(({ metadata }) => metadata.name);

@@ -36,6 +36,7 @@ export type UpdatePurpose =
   | 'DeleteEdited'
   | 'ScaleUp'
   | 'ScaleDown'
+  | 'AskAgain'
   | 'Record'
   | 'Phase'
   | 'Supersede'
@@ -83,8 +84,13 @@ export type UpdateEnding = 'Succeeded' | 'Aborted' | 'Superseded';
 /** The one next step. */
 export type UpdateStep =
   | { readonly do: 'write'; readonly write: UpdateWrite }
-  /** `urgent`: pods have no controller, or are about to lose theirs: look again at once. */
-  | { readonly do: 'await'; readonly urgent: boolean; readonly waiting: readonly UpdateReason[] }
+  /** `urgent`: pods have no controller, or are about to lose theirs: look again at once. `asking` may bring it about, and is due. */
+  | {
+      readonly do: 'await';
+      readonly urgent: boolean;
+      readonly waiting: readonly UpdateReason[];
+      readonly asking?: UpdateWrite;
+    }
   | { readonly do: 'paused'; readonly by?: string; readonly reason?: string }
   | { readonly do: 'done'; readonly outcome: UpdateEnding; readonly message: string }
   /** Nothing that this update could do makes it possible. */
@@ -98,6 +104,12 @@ export type UpdateRefusal =
   | 'NextLost'
   /** Somebody has edited the next controller's template, and the record is gone. */
   | 'TemplateUnknown';
+
+/** The write that a step is, or asks with while it waits. */
+export function writeOf(step: UpdateStep): UpdateWrite | undefined {
+  if (step.do === 'await') return step.asking;
+  return step.do === 'write' ? step.write : undefined;
+}
 
 /** Annotations of a controller changed; `null` takes one away. */
 export function annotate(

@@ -455,7 +455,7 @@ describe('why pods do not come', () => {
     expect(found).toMatchObject({
       verdict: 'PodRefused',
       sentence: expect.stringMatching(new RegExp(`^foo-\\w+ has 0 of 1 pods: pods are forbidden: ${why}$`)),
-      next: `${next}, or go back: fairlead rollout abort rc/foo -n default`,
+      next: `${next}; it is tried again by itself, or go back: fairlead rollout abort rc/foo -n default`,
     });
     expect(found.status).toContain(why);
   });
