@@ -3,6 +3,7 @@
 import { RepositoriesError, readRepositories } from '../git/repositories.ts';
 import type { Repository } from '../git/repositories.ts';
 import { SET_ACCOUNT, withOwnRights } from '../git/own-rights.ts';
+import { describeUnusable, filesOf, unusableFiles } from '../git/repository-files.ts';
 import type { CheckItem } from './check-item.ts';
 
 /** What can be told of the file alone, without a look at any repository. */
@@ -16,7 +17,26 @@ export async function checkRepositories(file: string): Promise<readonly CheckIte
     return [{ ...item, outcome: 'failed', found: 'cannot be used', mend: error.message }];
   }
   const found = `${String(repositories.length)} ${repositories.length === 1 ? 'repository' : 'repositories'}`;
-  return [{ ...item, outcome: 'ok', found }, checkAccounts(repositories)];
+  return [{ ...item, outcome: 'ok', found }, await checkFiles(repositories), checkAccounts(repositories)];
+}
+
+/** A warning: what the worker reads may not be where somebody looks at its repositories file. */
+async function checkFiles(repositories: readonly Repository[]): Promise<CheckItem> {
+  const item = { id: 'repositories.files', what: 'files that entries name' } as const;
+  const all = repositories.flatMap(filesOf).length;
+  const missing = await Promise.all(
+    repositories.map(async (one) =>
+      (await unusableFiles(one)).map((file) => `${one.name}: ${describeUnusable(file)}`),
+    ),
+  );
+  const faults = missing.flat();
+  if (faults.length === 0) return { ...item, outcome: 'ok', found: all === 0 ? 'none' : String(all) };
+  return {
+    ...item,
+    outcome: 'warning',
+    found: faults.join('; '),
+    mend: 'put them where the entries say; or run this where the worker runs, if that is elsewhere',
+  };
 }
 
 function checkAccounts(repositories: readonly Repository[]): CheckItem {

@@ -1,7 +1,7 @@
 /** Looks at every repository again and again, each on its own: one that is broken or slow never holds another. */
 
 import { toMessage } from '../kubernetes/api-error.ts';
-import { pause } from '../kubernetes/backoff.ts';
+import { backoffMs, pause } from '../kubernetes/backoff.ts';
 import type { Mirror } from '../git/mirror.ts';
 import type { SeenSource } from '../git/other-commits.ts';
 import type { Problem } from '../git/problems.ts';
@@ -35,6 +35,8 @@ export interface RepositoryPollerOptions {
 
 /** Milliseconds to the next try when Temporal did not take a commit. */
 const SIGNAL_RETRY_MS = 2_000;
+/** Milliseconds to the next look after one that failed, twice as many after each, until it is the interval: who pushes has said so once. */
+const LOOK_RETRY_MS = 5_000;
 /**
  * Milliseconds between two checks that a sync workflow has not been terminated, or told of another commit by an earlier leader, and that
  * nobody has deleted what the cluster holds of it.
@@ -57,6 +59,8 @@ interface Followed {
   /** Ends the present pause. */
   wake: AbortController;
   signalled: { readonly sha: string; readonly seen: string } | undefined;
+  /** So many looks in a row have failed. */
+  failures: number;
   checkedAt: number;
   looked: Look | undefined;
   /** By the last look that found one. */
@@ -105,6 +109,7 @@ export class RepositoryPoller {
         left: new AbortController(),
         wake: new AbortController(),
         signalled: undefined,
+        failures: 0,
         checkedAt: 0,
         looked: undefined,
         sha: undefined,
@@ -182,6 +187,7 @@ export class RepositoryPoller {
         break;
       }
       followed.looked = look;
+      followed.failures = look.ok ? 0 : followed.failures + 1;
       if (look.ok) followed.sha = look.sha;
       // Beside each other: where Temporal does not answer for long, what was found is known all the same.
       const [isTold] = await Promise.all([
@@ -190,7 +196,9 @@ export class RepositoryPoller {
       ]);
       followed.errors = { now: new Set(), before: followed.errors.now };
       const interval = repository.intervalSeconds * 1_000 * (1 - JITTER + 2 * JITTER * random());
-      await pause(isTold ? interval : Math.min(interval, SIGNAL_RETRY_MS), signal, followed.wake.signal);
+      const retry = isTold ? backoffMs(followed.failures, LOOK_RETRY_MS, interval, random) : SIGNAL_RETRY_MS;
+      const wait = look.ok && isTold ? interval : Math.min(interval, retry);
+      await pause(wait, signal, followed.wake.signal);
     }
     for (const { reject } of followed.asking) reject(new Error(STOPPED));
   }

@@ -1,12 +1,13 @@
 /** How git gets at the secrets that a server asks for: by scripts that read files, so that no argument and no log holds a value. */
 
 import { randomUUID } from 'node:crypto';
-import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { MirrorOptions } from './mirror-options.ts';
 import { shellWord } from '../kubernetes/shell-word.ts';
 import type { ProblemCode } from './problems.ts';
 import { ProblemError, problem } from './problems.ts';
+import { describeUnusable, isUsableFile } from './repository-files.ts';
 import type { RemoteSource } from './source-url.ts';
 
 /** Servers that go by the token alone take any name; GitHub asks Apps for this one. */
@@ -97,12 +98,8 @@ async function requireFile(
 ): Promise<void> {
   const where = next === undefined ? {} : { next };
   if (file === undefined) throw new ProblemError(problem(code, `an ssh address needs \`${field}\``, where));
-  const readable = await stat(file).then(
-    (found) => found.isFile() && found.size > 0,
-    () => false,
-  );
-  if (!readable)
-    throw new ProblemError(problem(code, `the ${field} ${file} is missing, empty or not readable.`, where));
+  if (await isUsableFile(file)) return;
+  throw new ProblemError(problem(code, `${describeUnusable({ field, path: file })}.`, where));
 }
 
 /** ssh replaces `%h` and the like in names of files. */

@@ -38,8 +38,11 @@ export interface FollowedRow {
   readonly driftProblem?: string | undefined;
 }
 
-/** What keeps the leader from following as it should, in words: its repositories file cannot be used, Temporal does not answer. */
-export type Troubles = Readonly<Partial<Record<'file' | 'temporal', string>>>;
+/**
+ * What keeps the leader from following as it should, in words: its repositories file cannot be used, Temporal does not answer, a secret of
+ * webhooks cannot be read.
+ */
+export type Troubles = Readonly<Partial<Record<'file' | 'temporal' | 'webhooks', string>>>;
 
 export interface Followed {
   readonly rows: readonly FollowedRow[];

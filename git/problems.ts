@@ -11,8 +11,9 @@ const NEXT_STEPS = {
     'Put a token that may read the repository into the file named by `tokenFile`; some servers also ask whose it is (`username`).',
   HostKeyRefused:
     'Compare the host key with what the server publishes; if it is the right one, put it into the file named by `knownHostsFile`.',
-  SourceUnreachable: 'Nothing to do if it is a passing failure: it is tried again at the next interval.',
-  SourceTimeout: 'The server was too slow; it is tried again at the next interval.',
+  SourceUnreachable:
+    'Nothing to do if it is a passing failure: it is tried again, after the interval at the latest.',
+  SourceTimeout: 'The server was too slow; it is tried again, after the interval at the latest.',
   SourceTooLarge: 'Move the manifests to a smaller repository.',
   SourceRefused:
     'Use the https:// or ssh:// URL of the repository itself (redirects are not followed), without a password, or a path.',

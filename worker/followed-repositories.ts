@@ -28,6 +28,7 @@ import { HEALER } from '../git/inventory-status.ts';
 import { accountOf } from '../git/own-rights.ts';
 import { isRecorded } from '../git/inventory-reading.ts';
 import { formatProblem } from '../git/problems.ts';
+import { describeUnusable, isUsableFile } from '../git/repository-files.ts';
 import { readSuspension } from '../git/suspension.ts';
 import type { Repository } from '../git/repositories.ts';
 import { SourceReporter } from '../git/source-report.ts';
@@ -157,6 +158,18 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
     log,
     onChange: () => watchDrift(),
   });
+  /** Why pushes are not heard, by the name of the repository: who pushes is told no more than that nothing is trusted. */
+  const unheard = new Map<string, string>();
+  const tellUnheard = (): void => {
+    const texts = [...unheard].map(([name, why]) => `pushes to ${name} are not heard: ${why}`);
+    const next = 'it is read again at each push';
+    followed.trouble('webhooks', texts.length === 0 ? undefined : `${texts.join('; ')}; ${next}`);
+  };
+  const lookAtSecret = async ({ name, webhookSecretFile: path }: Repository): Promise<void> => {
+    if (path === undefined || (await isUsableFile(path))) unheard.delete(name);
+    else unheard.set(name, describeUnusable({ field: 'webhookSecretFile', path }));
+    tellUnheard();
+  };
   const row = (repository: Repository): FollowedRow => {
     const earlierNames = renamed.earlier(repository.name);
     return { ...rowOf(repository), ...(earlierNames !== undefined && { earlierNames }) };
@@ -210,6 +223,7 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
         lookedAt: new Date(now()).toISOString(),
         ...(look.ok ? { sha: look.sha } : { problem: formatProblem(look.problem) }),
       });
+      await lookAtSecret(repository);
       await reporter.report(name, look.ok ? { sha: look.sha } : { problem: look.problem });
     },
     onError: ({ name }, error, isNews) =>
@@ -318,7 +332,9 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
       for (const name of left) {
         metrics.drifted.remove(name);
         troublesOfDrift.delete(name);
+        unheard.delete(name);
       }
+      tellUnheard();
       renamed.change(present, changed);
       for (const repository of present) former.set(repository.name, repository);
       byName = new Map(changed.map((repository) => [repository.name, repository]));

@@ -426,7 +426,7 @@ describe('servers', () => {
   const ANSWERS: readonly (readonly [what: Behaviour, told: RegExp])[] = [
     ['unauthorized', /^AuthenticationFailed: .*Put a token/],
     [403, /^AuthenticationFailed: .*403/],
-    [429, /^SourceUnreachable: .*429.*tried again at the next interval/],
+    [429, /^SourceUnreachable: .*429.*tried again, after the interval/],
     [500, /^SourceUnreachable: .*500/],
     [503, /^SourceUnreachable: .*503/],
     ['garbage', /^UnbornBranch: .*or what answers there is not git/],

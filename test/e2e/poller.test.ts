@@ -242,6 +242,18 @@ describe('the poller', () => {
     expect(poller?.seen({ name: 'nobody' })).toBeUndefined();
   }, 30_000);
 
+  it('looks again soon after a look that failed, however long the interval is', async () => {
+    const sha = await good.commit({ a: 'announced' });
+    server.behaviour = 500;
+    const { caFile } = server;
+    const away = repositoryFromFlags({ repo: server.url('.git'), name: 'away', caFile, interval: '1h' });
+    const seen = poll([away]);
+    await eventually('it was looked at', () => seen.looks.length === 1);
+    server.behaviour = 'serve';
+    await eventually('the commit was told', () => seen.commits.includes(`away ${sha}`));
+    expect(seen.looks.map(([, { ok }]) => ok)).toEqual([false, true]);
+  });
+
   it('keeps between 80 % and 120 % of the interval', async () => {
     for (const [random, least, most] of [
       [0, 780, 3_000],

@@ -28,6 +28,7 @@ describe('a repositories file', () => {
   it('is well when each entry names an account', async () => {
     expect(await check([{ ...shop, serviceAccount: 'web/deployer' }])).toMatchObject([
       { id: 'repositories.file', outcome: 'ok', found: '1 repository' },
+      { id: 'repositories.files', outcome: 'ok', found: 'none' },
       { id: 'repositories.accounts', outcome: 'ok' },
     ]);
   });
@@ -36,6 +37,7 @@ describe('a repositories file', () => {
     const web = { ...shop, name: 'web', serviceAccount: 'deployer' };
     expect(await check([shop, web, { ...shop, name: 'blog' }])).toMatchObject([
       { id: 'repositories.file', outcome: 'ok', found: '3 repositories' },
+      { id: 'repositories.files', outcome: 'ok' },
       {
         id: 'repositories.accounts',
         outcome: 'warning',
@@ -43,6 +45,35 @@ describe('a repositories file', () => {
         mend: expect.stringContaining('set `serviceAccount: NAMESPACE/NAME` in the entry') as unknown,
       },
     ]);
+  });
+
+  it('that names files which are not there, or hold nothing, is warned of', async () => {
+    await writeFile(join(directory, 'token'), 'secret');
+    await writeFile(join(directory, 'empty'), '');
+    const entry = {
+      ...shop,
+      serviceAccount: 'web/deployer',
+      tokenFile: 'token',
+      caFile: 'ca.pem',
+      webhookSecretFile: 'empty',
+      notify: [{ type: 'slack', urlFile: '.' }],
+    };
+    const [, files] = await check([entry]);
+    const told = (field: string, file: string) =>
+      `shop: the ${field} ${join(directory, file)} is missing, empty or not readable`;
+    expect(files).toMatchObject({
+      id: 'repositories.files',
+      outcome: 'warning',
+      found: [told('caFile', 'ca.pem'), told('webhookSecretFile', 'empty'), told('slack: urlFile', '.')].join(
+        '; ',
+      ),
+    });
+    expect(
+      (await check([{ ...entry, caFile: 'token', webhookSecretFile: 'token', notify: [] }]))[1],
+    ).toMatchObject({
+      outcome: 'ok',
+      found: '3',
+    });
   });
 
   it('that cannot be used fails with every error', async () => {

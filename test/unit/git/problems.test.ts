@@ -49,7 +49,7 @@ describe('the next step of a problem', () => {
   const unreachable = problem('SourceUnreachable', 'git.example.com does not answer.');
 
   it('a worker looks again by itself', () => {
-    expect(formatProblem(unreachable)).toMatch(/tried again at the next interval\.$/);
+    expect(formatProblem(unreachable)).toMatch(/tried again, after the interval at the latest\.$/);
   });
 
   it('a command that looks once promises no other look', () => {
