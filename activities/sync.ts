@@ -12,6 +12,7 @@ import type { Repository } from '../git/repositories.ts';
 import { ProblemError, formatProblem } from '../git/problems.ts';
 import type { Problem } from '../git/problems.ts';
 import { reportReceiver as report } from '../git/receiver-report.ts';
+import { toMessage } from '../kubernetes/api-error.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
 import { OPEN_RUNS } from '../planners/open-runs.ts';
 import { asActivities, attemptClient } from './attempt.ts';
@@ -42,6 +43,34 @@ export interface SyncActivityDependencies {
     | { readonly ok: false; readonly problem: Problem }
     | undefined
   >;
+}
+
+/**
+ * Milliseconds. A post that is under way when this worker is stopped may end within it: cut off, it is made once more by the next leader,
+ * and not every receiver knows it again. Less than activities get to end in.
+ */
+const PARTING_MS = 3_000;
+
+/** Aborts when the activity is cancelled; when that is because its worker is stopped, a little later. */
+function untilParting(): { readonly signal: AbortSignal; readonly clear: () => void } {
+  const { cancellationSignal: cancelled } = Context.current();
+  const parting = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  const give = (): void => parting.abort(cancelled.reason);
+  const begin = (): void => {
+    // By its name: the details say nothing where the SDK itself ends its activities.
+    const isParting = toMessage(cancelled.reason) === 'WORKER_SHUTDOWN';
+    timer = setTimeout(give, isParting ? PARTING_MS : 0);
+  };
+  if (cancelled.aborted) give();
+  else cancelled.addEventListener('abort', begin, { once: true });
+  return {
+    signal: parting.signal,
+    clear: () => {
+      clearTimeout(timer);
+      cancelled.removeEventListener('abort', begin);
+    },
+  };
 }
 
 export type SyncActivities = ReturnType<typeof createSyncActivities>;
@@ -89,15 +118,17 @@ export function createSyncActivities(dependencies: SyncActivityDependencies) {
     const receiver = followed.notify?.find(({ id }) => id === input.receiver);
     if (receiver === undefined) return;
     const { name, url } = followed;
+    const stopping = untilParting();
     try {
-      const signal = Context.current().cancellationSignal;
-      await notify(receiver, { cluster, name, url }, input.news, { signal });
+      await notify(receiver, { cluster, name, url }, input.news, { signal: stopping.signal });
     } catch (error) {
       if (error instanceof NewsUnansweredError) throw unanswered(error, input.news);
       if (error instanceof NewsPutOffError) throw putOff(error);
       if (!(error instanceof NewsRefusedError)) throw error;
       const { message, name: type } = error;
       throw ApplicationFailure.create({ message, type, nonRetryable: true });
+    } finally {
+      stopping.clear();
     }
   }
 

@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { ApplicationFailure } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
@@ -12,6 +12,7 @@ import { DefaultLogger } from '@temporalio/worker';
 import { createSyncActivities } from '../../../activities/sync.ts';
 import { repositoryFromFlags } from '../../../git/repositories.ts';
 import { trusted } from '../../../kubernetes/values.ts';
+import { eventually } from '../../support/eventually.ts';
 import { ReceivingServer } from '../../support/receiving-server.ts';
 
 type Dependencies = Parameters<typeof createSyncActivities>[0];
@@ -29,7 +30,8 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-async function failureAt(attempt: number, missed?: number): Promise<ApplicationFailure> {
+/** The activity, and the environment that it runs in. */
+function telling(attempt: number, missed?: number) {
   const notify = [
     { id: 'webhook', type: 'webhook', url: server.url(), secretFile: join(folder, 'secret') } as const,
   ];
@@ -38,15 +40,18 @@ async function failureAt(attempt: number, missed?: number): Promise<ApplicationF
   // Neither cluster nor Temporal is asked for anything.
   const { notifyReceiver } = createSyncActivities(trusted<Dependencies>(known));
   const news = { sha: 'a'.repeat(40), outcome: 'Succeeded', delivery: 'd-1' } as const;
-  const run = new MockActivityEnvironment({ attempt }, { logger: new DefaultLogger('ERROR') }).run(
-    notifyReceiver,
-    {
-      clusterUid: 'uid',
-      repository: 'shop',
-      receiver: 'webhook',
-      news: { ...news, ...(missed !== undefined && { missed }) },
-    },
-  );
+  const environment = new MockActivityEnvironment({ attempt }, { logger: new DefaultLogger('ERROR') });
+  const run = environment.run(notifyReceiver, {
+    clusterUid: 'uid',
+    repository: 'shop',
+    receiver: 'webhook',
+    news: { ...news, ...(missed !== undefined && { missed }) },
+  });
+  return { environment, run };
+}
+
+async function failureAt(attempt: number, missed?: number): Promise<ApplicationFailure> {
+  const { run } = telling(attempt, missed);
   const error: unknown = await run.then(
     () => undefined,
     (reason: unknown) => reason,
@@ -89,6 +94,31 @@ it.each([
   } finally {
     server.retryAfter = undefined;
   }
+});
+
+describe('a post that is under way', () => {
+  beforeEach(() => {
+    server.answers[0] = 200;
+    server.received.length = 0;
+    server.answerAfterMs = 300;
+  });
+  afterEach(() => {
+    server.answerAfterMs = 0;
+  });
+
+  it('when its worker is stopped ends: it would be made again', async () => {
+    const { environment, run } = telling(1);
+    await eventually('it is made', () => server.received.length === 1);
+    environment.cancel('WORKER_SHUTDOWN');
+    await expect(run).resolves.toBeUndefined();
+  });
+
+  it('but is not waited for when nobody wants it any more', async () => {
+    const { environment, run } = telling(1);
+    await eventually('it is made', () => server.received.length === 1);
+    environment.cancel('CANCELLED');
+    await expect(run).rejects.toThrow('given up');
+  });
 });
 
 it('a commit that is known to run is stopped also while visibility does not tell of it yet', async () => {
