@@ -22,13 +22,15 @@ import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
 import { finalManifest } from '../planners/rolling-update-definition.ts';
 import { isInGap, isTowardsGap } from '../planners/rolling-update-handover.ts';
 
-/** Types of failures: while a rename is held, and while pods have no controller. */
-const [HELD, IN_GAP] = ['RenameHeld', 'RenameRefused'];
+/** Types of failures: while a rename is held, while pods have no controller, and of a write that would only make others try again. */
+const [HELD, IN_GAP, ASKING] = ['RenameHeld', 'RenameRefused', 'AskingRefused'];
 
 /** Milliseconds to the next try of a rename that is held: both controllers, or the next one, are there meanwhile. */
 const HELD_RETRY_MS = 3_000;
 /** Milliseconds to the next try while pods have no controller. */
 const GAP_RETRY_MS = 1_000;
+/** Milliseconds to the next try of a write that only asks for something. */
+const ASKING_RETRY_MS = 10_000;
 /** What the apiserver says of a dry run where a webhook has side effects: nothing of whether the creation would be refused. */
 const NO_DRY_RUN = /does not support dry run/;
 
@@ -70,16 +72,25 @@ export async function assertRenamePossible(
 /**
  * Refusals end a run, for the same request would be refused again; but not while pods have no controller, where nothing else brings one
  * back, nor for a read, without which it is not known whether they have one. What is taken back ends none, and is tried again as soon there.
+ * Nor of a step towards that gap: both controllers can wait, as they do for a creation that would be refused; nor of one that only
+ * makes others try again.
  * @param plan What the last look has shown; undefined: there was none
  * @returns what is to be thrown instead
  */
-export function whileNothingHoldsThePods(error: unknown, plan: RollingUpdatePlan | undefined): unknown {
-  if (!isRefusal(error) && !(error instanceof TakenBackError)) return error;
+export function insteadOfEnding(error: unknown, plan: RollingUpdatePlan | undefined): unknown {
+  const isRefused = isRefusal(error);
+  if (!isRefused && !(error instanceof TakenBackError)) return error;
+  const message = toMessage(error);
   const isRead = isForbidden(error) && error.method === 'GET';
-  if (!isRead && (plan === undefined || !isInGap(plan.view))) return error;
-  return ApplicationFailure.create({
-    type: IN_GAP,
-    nextRetryDelay: GAP_RETRY_MS,
-    message: toMessage(error),
-  });
+  if (isRead || (plan !== undefined && isInGap(plan.view)))
+    return ApplicationFailure.create({ type: IN_GAP, nextRetryDelay: GAP_RETRY_MS, message });
+  if (!isRefused || plan === undefined) return error;
+  const { view, step } = plan;
+  if (isTowardsGap(view, step)) {
+    const kept = `${view.nextController?.metadata.name ?? view.name} keeps its name for now: ${message}`;
+    return ApplicationFailure.create({ type: HELD, nextRetryDelay: HELD_RETRY_MS, message: kept });
+  }
+  return step.do === 'await'
+    ? ApplicationFailure.create({ type: ASKING, nextRetryDelay: ASKING_RETRY_MS, message })
+    : error;
 }

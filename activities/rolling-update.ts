@@ -34,7 +34,7 @@ import { writeOf } from '../planners/rolling-update-steps.ts';
 import { planRollingUpdate } from '../planners/rolling-update.ts';
 import { asActivities, attemptClient, attemptTimeLeft } from './attempt.ts';
 import { newsAgainst } from './news.ts';
-import { assertRenamePossible, whileNothingHoldsThePods } from './rename-refusals.ts';
+import { assertRenamePossible, insteadOfEnding } from './rename-refusals.ts';
 import type {
   AdvanceInput,
   AdvanceResult,
@@ -87,7 +87,7 @@ export function createRollingUpdateActivities(dependencies: RollingUpdateDepende
     try {
       return await advanceFrom(input, seen);
     } catch (error) {
-      throw whileNothingHoldsThePods(error, seen.plan);
+      throw insteadOfEnding(error, seen.plan);
     }
   }
 

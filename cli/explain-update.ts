@@ -17,6 +17,7 @@ import { RIVAL } from '../planners/rolling-update-rivals.ts';
 import type { FailingStep } from '../planners/rolling-update-run.ts';
 import { describeNoRun } from '../planners/rolling-update-run.ts';
 import type { UpdateReason } from '../planners/rolling-update-steps.ts';
+import { writeOf } from '../planners/rolling-update-steps.ts';
 import { EDITED } from '../planners/rolling-update-template.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
 import type { AskedRun } from './controller-session.ts';
@@ -89,9 +90,10 @@ export function describeFailing(
   { step }: RollingUpdatePlan,
   failing: FailingStep | undefined,
 ): string | undefined {
-  if (failing === undefined || failing.attempts < 1 || step.do !== 'write') return undefined;
+  const write = writeOf(step);
+  if (failing === undefined || failing.attempts < 1 || write === undefined) return undefined;
   const times = failing.attempts === 1 ? 'once' : `${String(failing.attempts)} times`;
-  return `what is due (${step.write.message}) has failed ${times}: ${failing.message}`;
+  return `what is due (${write.message}) has failed ${times}: ${failing.message}`;
 }
 
 function explainState(
@@ -218,6 +220,8 @@ function stuckNext(plan: RollingUpdatePlan, { code, message, pods = [] }: Update
   const steps: Readonly<Record<string, string | undefined>> = {
     PodNotReady: plan.view.isRollback ? wayOutOfRollback(plan) : `wait, or ${out}`,
     PodRefused: `${refusal === undefined ? MEND_REFUSAL : formatAdvice(adviseAdmission(refusal, namespace))}; ${TRIED_AGAIN}${orElse}`,
+    Adoption:
+      'wait: it is tried again; see that kube-controller-manager runs, and that nothing refuses it to patch these pods',
     PodsBound:
       "wait: the cluster's garbage collector lets them go; where it does not, see that kube-controller-manager runs, and its log",
     ControllerLeaving: commandToLetGo(plan.view.old) ?? commandToLetGo(plan.view.nextController),

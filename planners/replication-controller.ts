@@ -174,14 +174,10 @@ export function whyNoPod(controller: ReplicationController): string | undefined 
   return failure && (failure.message?.replace(/^pods "[^"]*" is /, 'pods are ') ?? failure.reason);
 }
 
-/** Since when its pods are refused, or when they were last asked for again since; milliseconds since the epoch. Undefined: they are not. */
-export function refusedSince(controller: ReplicationController, now: number): number | undefined {
+/** Since when its pods are refused, RFC 3339, empty where that is not told. Undefined: they are not. */
+export function refusedSince(controller: ReplicationController): string | undefined {
   const failure = refusalOf(controller);
-  if (failure === undefined) return undefined;
-  const asked = controller.metadata.annotations?.[ANNOTATION.podsAskedAt];
-  const times = [failure.lastTransitionTime, asked].map((text) => Date.parse(text ?? ''));
-  // What no clock has shown yet was written by hand, or by another clock.
-  return Math.max(0, ...times.filter((time) => time <= now));
+  return failure && (failure.lastTransitionTime ?? '');
 }
 
 function refusalOf({ status }: ReplicationController): Condition | undefined {

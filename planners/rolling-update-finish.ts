@@ -6,10 +6,10 @@ import { withWritersSince } from './field-owners.ts';
 import { ANNOTATION } from './names.ts';
 import { awaitAbandoned, isMadeSince } from './rolling-update-abandoned.ts';
 import type { ReplicationController } from './replication-controller.ts';
-import { strippedMarks } from './replication-controller.ts';
+import { isMadeByUpdate, strippedMarks } from './replication-controller.ts';
 import type { UpdateRecord } from './rolling-update-record.ts';
 import { isActiveRecord } from './rolling-update-record.ts';
-import { awaitPods } from './rolling-update-pods.ts';
+import { awaitPods, withAsking } from './rolling-update-pods.ts';
 import type { UpdateEnding, UpdateStep } from './rolling-update-steps.ts';
 import { annotate, patch, remove, setState, wait } from './rolling-update-steps.ts';
 import type { UpdateView } from './rolling-update-view.ts';
@@ -25,7 +25,7 @@ export function finish(
   outcome: UpdateEnding,
   now: number,
 ): UpdateStep {
-  const adoption = adoptionStep(view, final);
+  const adoption = adoptionStep(view, final, now);
   if (adoption !== undefined) return adoption;
   const owners = ownersStep(view, final);
   if (owners !== undefined) return owners;
@@ -123,16 +123,31 @@ export function closeEarlier(
   );
 }
 
+/** Milliseconds; adoption takes one or two tenths of a second. */
+const ADOPTION_PATIENCE_MS = 10_000;
+
 /** Until the controller has taken up the pods that were left for it, they are nobody's. */
-function adoptionStep({ pods }: UpdateView, final: ReplicationController): UpdateStep | undefined {
+function adoptionStep(
+  { pods }: UpdateView,
+  final: ReplicationController,
+  now: number,
+): UpdateStep | undefined {
   const selector = { matchLabels: final.spec.selector ?? {} };
   const orphans = pods.filter(
     (pod) =>
       isActive(pod) && matchesSelector(selector, pod.metadata.labels) && controllerOf(pod) === undefined,
   );
   if (orphans.length === 0) return undefined;
+  const { name, creationTimestamp } = final.metadata;
   const names = orphans.map(({ metadata }) => metadata.name);
-  return wait('Adoption', `${final.metadata.name} has not adopted all its pods yet`, names, true);
+  const have = orphans.length === 1 ? 'pod has' : 'pods have';
+  const made = isMadeByUpdate(final) ? creationTimestamp : undefined;
+  const isLate = made !== undefined && now - Date.parse(made) >= ADOPTION_PATIENCE_MS;
+  const why = isLate ? ": the controller manager's log says why (a policy or webhook may refuse it)" : '';
+  const message = `${String(orphans.length)} ${have} no controller: ${name} has not adopted all its pods yet${why}`;
+  const step = wait('Adoption', message, names, true);
+  const asking = `make the controller manager try again to adopt the pods of ${name}`;
+  return made === undefined ? step : withAsking(final, step, { since: made, now, message: asking });
 }
 
 /**

@@ -45,12 +45,29 @@ export const ASK_AGAIN_MS = 30_000;
  * to try a moment ago.
  */
 export function askAgain(controller: ReplicationController, step: UpdateStep, now: number): UpdateStep {
-  if (step.do !== 'await' || !step.waiting.some(({ code }) => code === 'PodRefused')) return step;
-  const since = refusedSince(controller, now);
-  if (since === undefined || now - since < ASK_AGAIN_MS) return step;
-  const asked = { [ANNOTATION.podsAskedAt]: new Date(now).toISOString() };
+  const since = refusedSince(controller);
+  if (since === undefined || step.do !== 'await') return step;
+  if (!step.waiting.some(({ code }) => code === 'PodRefused')) return step;
   const message = `ask again for the pods of ${controller.metadata.name} that were refused`;
-  const asking = writeOf(annotate(controller, asked, 'AskAgain', message));
+  return withAsking(controller, step, { since, now, message });
+}
+
+/** The step with a write that makes the controller manager look at the controller, where that, and none of before, is so long ago. */
+export function withAsking(
+  controller: ReplicationController,
+  step: UpdateStep,
+  {
+    since,
+    now,
+    message,
+  }: { readonly since: string | undefined; readonly now: number; readonly message: string },
+): UpdateStep {
+  const asked = controller.metadata.annotations?.[ANNOTATION.podsAskedAt];
+  // What no clock has shown yet was written by hand, or by another clock.
+  const times = [since, asked].map((text) => Date.parse(text ?? '')).filter((time) => time <= now);
+  if (step.do !== 'await' || now - Math.max(0, ...times) < ASK_AGAIN_MS) return step;
+  const annotations = { [ANNOTATION.podsAskedAt]: new Date(now).toISOString() };
+  const asking = writeOf(annotate(controller, annotations, 'AskAgain', message));
   return asking === undefined ? step : { ...step, asking };
 }
 

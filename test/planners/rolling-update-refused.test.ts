@@ -3,11 +3,12 @@
 import { describe, expect, it } from '@jest/globals';
 
 import type { Condition } from '../../planners/objects.ts';
-import { ANNOTATION } from '../../planners/names.ts';
+import { ANNOTATION, UPDATE_FIELD_MANAGER } from '../../planners/names.ts';
 import { ASK_AGAIN_MS } from '../../planners/rolling-update-pods.ts';
 import { writeOf } from '../../planners/rolling-update-steps.ts';
 import type { UpdateStep } from '../../planners/rolling-update-steps.ts';
 import { planRollingUpdate } from '../../planners/rolling-update.ts';
+import { ownerEntry } from '../support/simulated-controllers.ts';
 import type { SimulatedControllers } from '../support/simulated-controllers.ts';
 import { begin, foo, run, stepOf } from '../support/simulated-update.ts';
 
@@ -111,6 +112,50 @@ describe('a next controller whose pods are refused', () => {
     if (asking === undefined) throw new Error('nothing is asked');
     world.apply(asking);
     world.edit(next, (one) => ({ ...one, status: { ...one.status, conditions: [] } }));
+    expect(run(world).outcome).toBe('Succeeded');
+    expect(world.find('foo')?.metadata.annotations).toEqual({});
+  });
+});
+
+describe('a controller that was made anew and does not get its pods', () => {
+  /** The gap is over, and nobody has adopted a pod. */
+  function unadopted(): { readonly world: SimulatedControllers; readonly later: (ms: number) => UpdateStep } {
+    const world = foo();
+    begin(world);
+    run(world, { until: ({ purpose }) => purpose === 'Create' });
+    for (const purpose of ['Create', 'Renamed']) {
+      const step = stepOf(world);
+      if (step.do !== 'write' || step.write.purpose !== purpose) throw new Error(JSON.stringify(step));
+      world.apply(step.write);
+    }
+    const managedFields = [ownerEntry(UPDATE_FIELD_MANAGER, world.now)];
+    const made = Date.parse(SINCE);
+    world.edit('foo', (one) => ({
+      ...one,
+      metadata: { ...one.metadata, creationTimestamp: SINCE, managedFields },
+    }));
+    return { world, later: (ms) => planRollingUpdate(world.snapshot('foo'), made + ms).step };
+  }
+
+  it('says that they have no controller, and after a while who has to adopt them', () => {
+    const { later } = unadopted();
+    const message = '3 pods have no controller: foo has not adopted all its pods yet';
+    expect(later(0)).toMatchObject({ do: 'await', urgent: true, waiting: [{ code: 'Adoption', message }] });
+    expect(later(10_000)).toMatchObject({
+      waiting: [
+        { message: `${message}: the controller manager's log says why (a policy or webhook may refuse it)` },
+      ],
+    });
+  });
+
+  it('is touched again and again, and nothing of that is left', () => {
+    const { world, later } = unadopted();
+    expect(writeOf(later(ASK_AGAIN_MS - 1))).toBeUndefined();
+    const asking = writeOf(later(ASK_AGAIN_MS));
+    expect(asking).toMatchObject({ name: 'foo', purpose: 'AskAgain' });
+    if (asking !== undefined) world.apply(asking);
+    expect(writeOf(later(2 * ASK_AGAIN_MS - 1))).toBeUndefined();
+    expect(writeOf(later(2 * ASK_AGAIN_MS))?.purpose).toBe('AskAgain');
     expect(run(world).outcome).toBe('Succeeded');
     expect(world.find('foo')?.metadata.annotations).toEqual({});
   });
