@@ -178,8 +178,8 @@ async function whyUnsure(
   return { why, isNobody: false };
 }
 
-function sentences({ file, temporal }: Troubles, missing: string | undefined): readonly string[] {
-  const others = [temporal, missing].filter((one) => one !== undefined);
+function sentences({ file, temporal, webhooks }: Troubles, missing: string | undefined): readonly string[] {
+  const others = [temporal, webhooks, missing].filter((one) => one !== undefined);
   return [...describeFile(file), ...others];
 }
 
