@@ -145,11 +145,19 @@ export class RemoteMirror {
 
   async #obtain(sha: string, signal?: AbortSignal): Promise<void> {
     await this.#prepare(signal);
-    await this.#fetch(sha, signal);
-    if (!(await this.holds(sha, signal)))
-      throw new ProblemError(
-        problem('CommitGone', `${this.#url} no longer offers commit ${sha.slice(0, 8)}.`),
-      );
+    try {
+      await this.#fetch(sha, signal);
+      if (!(await this.holds(sha, signal)))
+        throw new ProblemError(
+          problem('CommitGone', `${this.#url} no longer offers commit ${sha.slice(0, 8)}.`),
+        );
+    } catch (error) {
+      const isPinned = this.#ref === sha && error instanceof ProblemError;
+      if (!isPinned || error.problem.code !== 'CommitGone') throw error;
+      // Where `ref` is the commit itself, no other one mends it.
+      const next = 'Set `ref` to a commit that a branch or tag of the repository leads to.';
+      throw new ProblemError({ ...error.problem, next }, { cause: error });
+    }
   }
 
   /** By sha; a server that refuses that (`uploadpack.allowReachableSHA1InWant`) is asked for what the ref may name instead. */

@@ -1,7 +1,7 @@
 /** Whether a commit was signed by somebody who may: verified by git itself, against nothing but the keys that the repository names. */
 
 import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -13,6 +13,7 @@ import { runGit } from './git-process.ts';
 import type { Signers } from './mirror-options.ts';
 import type { ProblemCode } from './problems.ts';
 import { ProblemError, problem, shortSha } from './problems.ts';
+import { describeUnusable, isUsableFile } from './repository-files.ts';
 
 const run = promisify(execFile);
 
@@ -44,7 +45,14 @@ export async function verifySignature(
     });
   const { stdout } = await git(['cat-file', 'commit', sha]);
   const [header = ''] = stdout.toString('latin1').split('\n\n', 1);
-  if (!/^gpgsig(?:-sha256)? /m.test(header)) throw refused('CommitUnsigned', `${what} is not signed.`);
+  const signature = /^gpgsig(?:-sha256)? (.*)/m.exec(header)?.[1];
+  if (signature === undefined) throw refused('CommitUnsigned', `${what} is not signed.`);
+  const notAccepted = (why: string, next: string | undefined): ProblemError => {
+    const message = `the signature of ${what} is not accepted: ${why}.`;
+    return new ProblemError(problem('SignatureRefused', message, next === undefined ? {} : { next }));
+  };
+  const other = otherKind(signature, signers);
+  if (other !== undefined) throw notAccepted(...other);
   const home = await mkdtemp(join(tmpdir(), 'fairlead-keys-'));
   try {
     if (gpgKeysFile !== undefined) await importKeys(home, gpgKeysFile);
@@ -64,12 +72,29 @@ export async function verifySignature(
     // Nothing but the code counts: of a key that nobody trusts ssh-keygen, too, says that its signature is good.
     if (code !== 0) {
       const [, why = UNKNOWN_KEY, next] = REASONS.find(([pattern]) => pattern.test(stderr)) ?? [];
-      const message = `the signature of ${what} is not accepted: ${why}.`;
-      throw new ProblemError(problem('SignatureRefused', message, next === undefined ? {} : { next }));
+      throw notAccepted(why, next);
     }
   } finally {
     await rm(home, { recursive: true, force: true });
   }
+}
+
+/** Why, and what to do, where the repository names no keys of the kind that the commit is signed with; undefined: it does, or it is another. */
+function otherKind(
+  signature: string,
+  { allowedSignersFile, gpgKeysFile }: Signers,
+): readonly [why: string, next: string] | undefined {
+  if (signature.includes('BEGIN SSH SIGNATURE') && allowedSignersFile === undefined)
+    return [
+      'it is one of SSH, and the repository names keys of GPG alone',
+      'Have the newest commit signed by one of the keys in `gpgKeysFile`, or name those of SSH with `allowedSignersFile`.',
+    ];
+  if (signature.includes('BEGIN PGP') && gpgKeysFile === undefined)
+    return [
+      'it is one of GPG, and the repository names keys of SSH alone',
+      'Have the newest commit signed by one of the keys in `allowedSignersFile`, or name those of GPG with `gpgKeysFile`.',
+    ];
+  return undefined;
 }
 
 async function importKeys(home: string, file: string): Promise<void> {
@@ -89,11 +114,8 @@ async function importKeys(home: string, file: string): Promise<void> {
 }
 
 async function requireFile(field: string, file: string): Promise<void> {
-  const isThere = await stat(file).then(
-    (found) => found.isFile() && found.size > 0,
-    () => false,
-  );
-  if (!isThere) throw refused('SignersUnusable', `the ${field} ${file} is missing, empty or not readable.`);
+  if (!(await isUsableFile(file)))
+    throw refused('SignersUnusable', `${describeUnusable({ field, path: file })}.`);
   // ssh-keygen passes over what it cannot read: each commit would be one of an unknown key.
   if (field === 'allowedSignersFile' && !KEY_LINE.test(await readFile(file, 'latin1')))
     throw refused(

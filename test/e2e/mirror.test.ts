@@ -346,7 +346,12 @@ describe('an https repository', () => {
       /^UnbornBranch: .* what answers there is not git\. .* a page for people/,
     );
     server.behaviour = 'serve';
-    expect(await namedFailure(remote().ensureCommit('2'.repeat(40)))).toMatch(/^CommitGone/);
+    expect(await namedFailure(remote().ensureCommit('2'.repeat(40)))).toMatch(
+      /^CommitGone: .* The history was rewritten/,
+    );
+    expect(await namedFailure(remote({ ref: '2'.repeat(40) }).ensureCommit('2'.repeat(40)))).toMatch(
+      /^CommitGone: .* Set `ref` to a commit/,
+    );
     expect(await namedFailure(remote({ url: server.url('nothing.git') }).resolveRef())).toMatch(
       /^RepositoryNotFound: https:\/\/localhost/,
     );
