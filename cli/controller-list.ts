@@ -9,7 +9,7 @@ import type { ReplicationController } from '../planners/replication-controller.t
 import { podsOf, sizeOf } from '../planners/replication-controller.ts';
 import { planRollingUpdate } from '../planners/rolling-update.ts';
 import { leftPods } from '../planners/rolling-update-abandoned.ts';
-import { describeNoRun } from '../planners/rolling-update-run.ts';
+import { describeNoRun, ownRun } from '../planners/rolling-update-run.ts';
 import { finalManifest } from '../planners/rolling-update-definition.ts';
 import { isActiveRecord, readRecords } from '../planners/rolling-update-record.ts';
 import type { UpdateProgress } from '../planners/rolling-update-steps.ts';
@@ -126,10 +126,10 @@ async function withRuns(
       if (!asked.has(item)) return item;
       const { namespace, name, replaces = name } = item;
       const watch = new RunWatch(session, { namespace, name: replaces });
-      const run = await watch.closedAtLast();
-      // An update that kubectl began has none.
-      const isRunless = run?.state === 'closed' || (run?.state === 'none' && item.record !== undefined);
-      if (isRunless)
+      const last = await watch.closedAtLast();
+      const isRecorded = item.record !== undefined;
+      const run = last?.state === 'closed' ? ownRun(last, isRecorded) : last;
+      if (run?.state === 'closed' || (run?.state === 'none' && isRecorded))
         return { ...item, state: 'Stalled' as const, message: describeNoRun(run, item.failedBecause) };
       const open = watch.open();
       const why = open?.state === 'running' ? open.failing?.message : undefined;

@@ -15,7 +15,7 @@ import { isHeldByPeriod, periodReason } from '../planners/rolling-update-period.
 import { hashInName } from '../planners/rolling-update-record.ts';
 import { RIVAL } from '../planners/rolling-update-rivals.ts';
 import type { FailingStep } from '../planners/rolling-update-run.ts';
-import { describeNoRun } from '../planners/rolling-update-run.ts';
+import { describeNoRun, ownRun } from '../planners/rolling-update-run.ts';
 import type { UpdateReason } from '../planners/rolling-update-steps.ts';
 import { writeOf } from '../planners/rolling-update-steps.ts';
 import { EDITED } from '../planners/rolling-update-template.ts';
@@ -123,7 +123,10 @@ function explainState(
         : run.state === 'running'
           ? run.trouble && { why: run.trouble.text, next: run.trouble.next, isHeld: true }
           : {
-              why: describeNoRun(run, whyLastFailed(view.record?.revision)),
+              why: describeNoRun(
+                ownRun(run, view.record !== undefined),
+                whyLastFailed(view.record?.revision),
+              ),
               next: retry,
             };
   const next = dead === undefined ? {} : { next: dead.next };

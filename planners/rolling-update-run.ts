@@ -38,6 +38,11 @@ export function isOfOtherUpdate(run: UpdateRun, recordedAt: string | undefined):
   return run.status === 'COMPLETED' || Date.parse(run.endedAt ?? '') < Date.parse(recordedAt ?? '');
 }
 
+/** The run of an update: one without a record, which kubectl began, has none, and one that is completed was of another before it. */
+export function ownRun(run: UpdateRun, isRecorded: boolean): UpdateRun {
+  return !isRecorded && isOfOtherUpdate(run, undefined) ? { state: 'none' } : run;
+}
+
 /** `no run is open (the last one is terminated)`; @param why What is recorded of its end */
 export function describeNoRun(run: UpdateRun, why?: string): string {
   if (run.state !== 'closed') return 'no run is open';

@@ -552,10 +552,15 @@ describe('an update that kubectl began, and nobody goes on with (K1)', () => {
       outcome: 'progressing',
       sentence: expect.stringContaining(TAKES_ON),
     });
-    expect(explain(plan, { run: NO_RUN, nobody: undefined, git: undefined })).toMatchObject({
-      verdict: 'NoRun',
-      next: TAKES_ON,
-    });
+    // A run that is completed was of an update before.
+    const completed = { ...TERMINATED, status: 'COMPLETED' };
+    for (const run of [NO_RUN, completed]) {
+      expect(explain(plan, { run, nobody: undefined, git: undefined })).toMatchObject({
+        verdict: 'NoRun',
+        sentence: expect.stringMatching(/no run is open$/),
+        next: TAKES_ON,
+      });
+    }
   });
 
   it('whose next controller is gone: it has to be rolled out again, under the name that was written down', () => {
