@@ -203,14 +203,16 @@ function addRollingUpdate(program: Command, attach: Attach): void {
       )
       .option('--rollback', 'turn the update in progress round')
       .addOption(
-        new Option('--update-period <duration>', 'between growing and shrinking (default: none)').argParser(
-          durationOption,
-        ),
+        new Option(
+          '--update-period <duration>',
+          'between growing and shrinking, up to 168h (default: none)',
+        ).argParser(durationOption),
       )
       .addOption(
-        new Option('--poll-interval <duration>', 'between two looks at the cluster (default: 1s)').argParser(
-          durationOption,
-        ),
+        new Option(
+          '--poll-interval <duration>',
+          'between two looks at the cluster, up to 1h (default: 1s)',
+        ).argParser(durationOption),
       )
       .option(
         '--deployment-label-key <key>',

@@ -5,6 +5,7 @@ import { addAbortSignal } from 'node:stream';
 import { text as readStream } from 'node:stream/consumers';
 
 import { isObject } from '../git/manifests.ts';
+import { objectsOf } from '../git/manifests.ts';
 import { readYaml } from '../git/yaml.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
 import type { UpdateSettings } from '../kubernetes/rolling-update-begin.ts';
@@ -113,6 +114,10 @@ async function readChange(
   return { kind: 'manifest', manifest: await readManifest(filename, namespace, io) };
 }
 
+/** Milliseconds. */
+const LONGEST_POLL_MS = 3_600_000;
+const LONGEST_PERIOD_MS = 168 * 3_600_000;
+
 /** By the system's code. */
 const WHY_UNREAD: Readonly<Record<string, string | undefined>> = {
   ENOENT: 'there is no such file',
@@ -136,8 +141,10 @@ async function readManifest(file: string, namespace: string, io: Io): Promise<Co
   }
   const { documents, problems } = readYaml(text);
   const [problem] = problems;
-  if (problem !== undefined) throw usage(`${file}:${String(problem.line)}: ${problem.message}`);
-  const [document, ...others] = documents;
+  const shown = file === '-' ? 'standard input' : file;
+  if (problem !== undefined) throw usage(`${shown}:${String(problem.line)}: ${problem.message}`);
+  // `kubectl get rc -l … -o json` prints a List, also of one.
+  const [document, ...others] = documents.flatMap(objectsOf);
   const value = document?.value;
   if (
     !isObject(value) ||
@@ -145,27 +152,27 @@ async function readManifest(file: string, namespace: string, io: Io): Promise<Co
     value['apiVersion'] !== 'v1' ||
     value['kind'] !== 'ReplicationController'
   ) {
-    throw usage(`${file} must hold one ReplicationController (apiVersion: v1) and nothing else`);
+    throw usage(`${shown} must hold one ReplicationController (apiVersion: v1) and nothing else`);
   }
   const [metadata, spec] = [withoutNulls(value['metadata']), withoutNulls(value['spec'])];
   if (typeof metadata['name'] !== 'string' || !saysPod(spec['template'])) {
     throw usage(
-      `${file}: the ReplicationController needs metadata.name and spec.template.spec.containers, a list of mappings`,
+      `${shown}: the ReplicationController needs metadata.name and spec.template.spec.containers, a list of mappings`,
     );
   }
   for (const field of ['labels', 'annotations']) {
     if (metadata[field] !== undefined && !isObject(metadata[field]))
-      throw usage(`${file}: metadata.${field} must be a mapping of names to values`);
+      throw usage(`${shown}: metadata.${field} must be a mapping of names to values`);
   }
   const { replicas } = spec;
   if (replicas !== undefined && !isReplicas(replicas)) {
     throw usage(
-      `${file}: spec.replicas must be a whole number from 0 to ${String(MOST_REPLICAS)}, without quotes`,
+      `${shown}: spec.replicas must be a whole number from 0 to ${String(MOST_REPLICAS)}, without quotes`,
     );
   }
   const written = asText(metadata['namespace']) ?? namespace;
   if (written !== namespace) {
-    throw usage(`${file} is of namespace ${written}: choose it with -n`);
+    throw usage(`${shown} is of namespace ${written}: choose it with -n`);
   }
   return controllerOfFile(
     trusted<ControllerManifest>({ ...value, metadata: { ...metadata, namespace }, spec }),
@@ -191,6 +198,10 @@ function readSettings({
   pollInterval,
 }: RollingUpdateOptions): Pick<RollingUpdateRequest, 'settings' | 'typed'> {
   if (pollInterval === 0) throw usage('--poll-interval must be longer than 0');
+  if (pollInterval !== undefined && pollInterval > LONGEST_POLL_MS)
+    throw usage('--poll-interval must be at most 1h: so long nobody looks whether pods are ready');
+  if (updatePeriod !== undefined && updatePeriod > LONGEST_PERIOD_MS)
+    throw usage('--update-period must be at most 168h');
   const typed = {
     ...(maxSurge !== undefined && { surge: readAmount('--max-surge', maxSurge) }),
     ...(maxUnavailable !== undefined && { unavailable: readAmount('--max-unavailable', maxUnavailable) }),

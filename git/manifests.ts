@@ -74,7 +74,7 @@ export class ManifestReader {
       if ('code' in item) {
         this.#add(problem(item.code, fullStop(item.message), { file: path, line: item.line }));
       } else {
-        for (const { value, line } of flatten(item.value, item.line, item, 0)) {
+        for (const { value, line } of objectsOf(item)) {
           this.#add(toManifest(value, line, path, source));
           if (this.#budget.isExhausted) break;
         }
@@ -97,7 +97,8 @@ export class ManifestReader {
   }
 }
 
-interface Found {
+/** An object of a file, and the line that it begins in. */
+export interface Found {
   readonly value: unknown;
   readonly line: number;
 }
@@ -106,6 +107,10 @@ interface Found {
  * `v1 List` and typed lists (`ConfigMapList`), also nested, become their items; `items: null` is none, as to kubectl. Items of a typed
  * list need not say their kind: those in the apiserver's answers do not. A list that has lost its items to a typing mistake stays what it is, and is refused: all of them would be pruned.
  */
+export function objectsOf(document: YamlDocument): readonly Found[] {
+  return flatten(document.value, document.line, document, 0);
+}
+
 function flatten(value: unknown, line: number, document: YamlDocument, depth: number): Found[] {
   if (!isObject(value) || !isList(value) || depth > 10) return [{ value, line }];
   const items = value['items'];

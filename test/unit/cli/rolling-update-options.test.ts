@@ -64,6 +64,20 @@ describe('the file of a rolling update from standard input', () => {
     expect(await read(Readable.from([text]), new AbortController().signal)).toMatchObject({ name: 'foo' });
   });
 
+  it('may be the List that kubectl get prints, of one', async () => {
+    const item = { apiVersion: 'v1', kind: 'ReplicationController', metadata: { name: 'foo' } };
+    const one = { ...item, spec: { template: { spec: { containers: [] } } } };
+    const { signal } = new AbortController();
+    const list = (...items: object[]) =>
+      Readable.from([JSON.stringify({ apiVersion: 'v1', kind: 'List', items })]);
+    expect(await read(list(one), signal)).toMatchObject({ name: 'foo' });
+    for (const items of [[], [one, one]])
+      await expect(read(list(...items), signal)).rejects.toMatchObject({
+        message: 'standard input must hold one ReplicationController (apiVersion: v1) and nothing else',
+        exitCode: 2,
+      });
+  });
+
   it('is waited for until Ctrl-C', async () => {
     const silent = new Readable({ read: () => undefined });
     await expect(read(silent, AbortSignal.abort())).rejects.toMatchObject({ exitCode: 2 });
@@ -160,7 +174,7 @@ describe('what the file leaves empty', () => {
   ])('spec %s says no pod', async (spec) => {
     await expect(read('{name: foo}', spec)).rejects.toMatchObject({
       message:
-        '-: the ReplicationController needs metadata.name and spec.template.spec.containers, a list of mappings',
+        'standard input: the ReplicationController needs metadata.name and spec.template.spec.containers, a list of mappings',
       exitCode: 2,
     });
   });
@@ -168,7 +182,7 @@ describe('what the file leaves empty', () => {
   it.each(['labels: 5', 'labels: [a]', 'annotations: app'])('%s is a mistake of usage', async (field) => {
     const [name = ''] = field.split(':');
     await expect(read(`{name: foo, ${field}}`)).rejects.toMatchObject({
-      message: `-: metadata.${name} must be a mapping of names to values`,
+      message: `standard input: metadata.${name} must be a mapping of names to values`,
       exitCode: 2,
     });
   });
@@ -230,5 +244,22 @@ describe('flags of a command that attaches', () => {
     [{ deploymentLabelKey: 'x' }, ['--deployment-label-key (it has kubernetes.io/deployment)']],
   ])('%j: those that the update does not have are named', async (flags, named) => {
     expect(await said(flags)).toEqual(named);
+  });
+});
+
+describe('durations that nobody means', () => {
+  it.each([
+    [{ pollInterval: 0 }, '--poll-interval must be longer than 0'],
+    [
+      { pollInterval: 3_600_001 },
+      '--poll-interval must be at most 1h: so long nobody looks whether pods are ready',
+    ],
+    [{ updatePeriod: 168 * 3_600_000 + 1 }, '--update-period must be at most 168h'],
+  ])('%j are refused', async (options, message) => {
+    const call = trusted<Call<RollingUpdateOptions>>({
+      operands: ['foo'],
+      options: { image: 'app:2', ...options },
+    });
+    await expect(readRequest(call, 'default')).rejects.toMatchObject({ message, exitCode: 2 });
   });
 });
