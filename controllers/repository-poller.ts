@@ -196,7 +196,7 @@ export class RepositoryPoller {
       ]);
       followed.errors = { now: new Set(), before: followed.errors.now };
       const interval = repository.intervalSeconds * 1_000 * (1 - JITTER + 2 * JITTER * random());
-      const retry = isTold ? backoffMs(followed.failures, LOOK_RETRY_MS, interval, random) : SIGNAL_RETRY_MS;
+      const retry = look.ok ? SIGNAL_RETRY_MS : backoffMs(followed.failures, LOOK_RETRY_MS, interval, random);
       const wait = look.ok && isTold ? interval : Math.min(interval, retry);
       await pause(wait, signal, followed.wake.signal);
     }

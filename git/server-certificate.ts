@@ -12,6 +12,8 @@ const MOST_WAIT_MS = 5_000;
 const UNKNOWN_AUTHORITY =
   /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_GET_ISSUER_CERT\w*|UNABLE_TO_VERIFY_LEAF_SIGNATURE|CERT_UNTRUSTED|INVALID_CA)$/;
 
+const PEM = /^-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----/m;
+
 /** What is wrong with a certificate. */
 export interface Distrust {
   /** A sentence without its full stop. */
@@ -45,10 +47,10 @@ export async function describeDistrust(
   const name = hostname.replace(/^\[|\]$/g, '');
   try {
     const ca = caFile === undefined ? undefined : await readFile(caFile, 'utf8');
-    if (ca !== undefined && !ca.includes('-----BEGIN CERTIFICATE-----')) {
+    if (ca !== undefined && !PEM.test(ca)) {
       const next =
         "Put the certificate of the server's authority there, as it is, with its lines BEGIN and END.";
-      return { message: `the caFile ${String(caFile)} holds no certificate (PEM)`, next };
+      return { message: `the caFile ${caFile ?? ''} holds no certificate (PEM)`, next };
     }
     const shown = await shakeHands(name, port === '' ? 443 : Number(port), ca);
     return shown.code === undefined ? undefined : describe(shown.code, shown.certificate, name, caFile);
