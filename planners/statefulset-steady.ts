@@ -150,7 +150,8 @@ function createClaims(view: StatefulSetView, plan: PlanBuilder, ordinal: number)
  * revision only if a lower one is at it already, or if the last rollout of that revision was finished as far as the partition lets it now.
  * Where neither can be told it comes back at the current revision. What a batch deleted comes at the revision that it was deleted for.
  *
- * While the template has no revision, holes are filled at the last known revision; so is everything else after 5 s.
+ * While the template has no revision, holes are filled at the last known revision, unless a batch has made them for another that somebody has
+ * deleted since: at the last one it would be for nothing. So is everything else after 5 s.
  */
 function revisionForNewPod(
   view: StatefulSetView,
@@ -159,12 +160,15 @@ function revisionForNewPod(
   { reached, isHeld, isHole, revisionMissingSince }: Missing,
 ): ControllerRevision | undefined {
   const { workload: set, current, update, latest } = view;
+  const deletedFor = view.replaced.get(podName(set, ordinal));
   if (set.updateStrategy === 'RollingUpdate') {
     if (ordinal < set.start + set.partition) return current;
-    const isDeletedFor = view.replaced.get(podName(set, ordinal)) === update?.metadata.name;
+    const isDeletedFor = deletedFor === update?.metadata.name;
     if (isHeld && !isDeletedFor && reached > ordinal) return current;
   }
-  if (update !== undefined || isHole) return latest;
+  const isAwaited =
+    deletedFor !== undefined && !view.revisions.some(({ metadata }) => metadata.name === deletedFor);
+  if (update !== undefined || (isHole && !isAwaited)) return latest;
   if (revisionMissingSince === undefined) return undefined;
   const until = revisionMissingSince + REVISION_PATIENCE_MS;
   plan.requeue(until);

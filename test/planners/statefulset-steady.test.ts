@@ -660,6 +660,15 @@ describe('the revision of a new pod (S10, A8, A9)', () => {
       expect(createdAt(set, present, { revisions })).toEqual({ 'web-1': o });
     });
 
+    it('S6: a hole that a batch has made for a revision that is gone waits for that to be made again', () => {
+      const gone = new Map([['web-1', 'web-gone']]);
+      expect(createdAt(set, present, { revisions, replaced: gone })).toEqual({});
+      const late = { revisions, replaced: gone, revisionMissingSince: NOW - 5_000 };
+      expect(createdAt(set, present, late)).toEqual({ 'web-1': o, 'web-3': o });
+      const known = new Map([['web-1', o]]);
+      expect(createdAt(set, present, { revisions, replaced: known })).toEqual({ 'web-1': o });
+    });
+
     it('design "What a run is": after 5 s without a revision all pods are healed', () => {
       expect(createdAt(set, present, { revisions, revisionMissingSince: NOW - 5_000 })).toEqual({
         'web-1': o,
