@@ -58,7 +58,7 @@ export async function runRolloutStatus(call: Call<RolloutStatusOptions>): Promis
       const verdict = judge(begun, object, argument);
       if (print && verdict.sentence !== last?.sentence) call.io.out(`${oneLine(verdict.sentence)}\n`);
       last = verdict;
-      why.note(object);
+      why.note(object, verdict.sentence);
       return verdict;
     };
     const first = read(await readWorkload(session, target));
@@ -152,8 +152,9 @@ function causeOf(outcome: RolloutStatusDocument['outcome'], object: WorkloadObje
       return state === 'Paused' ? `paused ${message}` : message;
     }
     case 'progressing':
-    case 'timeout':
       return why.last;
+    case 'timeout':
+      return why.lastTold;
   }
 }
 

@@ -24,6 +24,9 @@ export class WhyItWaits {
   #silent: string | undefined;
   #printed = '';
   #last = '';
+  /** The last answer that there was since the rollout came further. */
+  #told = '';
+  #sentence = '';
   #object: WorkloadObject | undefined;
   #wake = new AbortController();
 
@@ -40,8 +43,15 @@ export class WhyItWaits {
     return this.#last;
   }
 
-  /** A new state of the workload. */
-  note(object: WorkloadObject): void {
+  /** The same when nothing more is waited for: what is tried again at this very moment has been in the way since the rollout came this far. */
+  get lastTold(): string {
+    return this.#last === '' ? this.#told : this.#last;
+  }
+
+  /** A new state of the workload, and how far its rollout is, in words. */
+  note(object: WorkloadObject, sentence: string): void {
+    if (sentence !== this.#sentence) this.#told = '';
+    this.#sentence = sentence;
     this.#object = object;
     const { reason, message } = stateOfWorkload(object);
     if (pausedOf(object) !== undefined || this.#last === '') {
@@ -103,6 +113,7 @@ export class WhyItWaits {
 
   #say(why: string): void {
     this.#last = why;
+    if (why !== '') this.#told = why;
     if (!this.#print || why === '' || why === this.#printed) return;
     this.#printed = why;
     this.#session.io.err(`  ${oneLine(why)}\n`);

@@ -521,7 +521,7 @@ describe('servers', () => {
     await ground.withFile(ground.fileWith({ ref: gone }), async () => {
       const { lines } = await track.harmless(async () => await track.told('Refused', gone));
       expect(lines).toEqual([
-        expect.stringMatching(/^CommitGone commit SHA: ssh:.* The history was rewritten; push/),
+        expect.stringMatching(/^CommitGone commit SHA: ssh:.* Set `ref` to a commit that a branch or tag/),
       ]);
     });
     await track.git.git('tag', 'v1');
