@@ -14,13 +14,13 @@ import {
   appliedFields,
   fieldsAt,
   isItem,
-  merged,
   othersFields,
   othersFieldsOfSpec,
 } from '../kubernetes/managed-fields.ts';
 import { asRecord, trusted } from '../kubernetes/values.ts';
 import { RESTARTED, RESTARTED_AT } from '../kubernetes/template-edits.ts';
 import { goesBack } from '../planners/deployment-annotations.ts';
+import { merged } from '../planners/field-owners.ts';
 import { FIELD_MANAGER } from '../planners/names.ts';
 import type { JsonObject, KubernetesObject } from '../planners/objects.ts';
 import { UNDO_MANAGERS } from './decision.ts';

@@ -4,8 +4,9 @@
  * As long as it has the values that git has applied, those are git's all the same.
  */
 
-import { alsoApplied, hasOwners, merged } from '../kubernetes/managed-fields.ts';
+import { alsoApplied, hasOwners } from '../kubernetes/managed-fields.ts';
 import { asRecord } from '../kubernetes/values.ts';
+import { merged } from '../planners/field-owners.ts';
 import { ANNOTATION, FIELD_MANAGER } from '../planners/names.ts';
 import type { JsonObject, KubernetesObject } from '../planners/objects.ts';
 import { bodyToApply } from './apply-controller.ts';

@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 
+import { merged } from '../planners/field-owners.ts';
 import type { JsonObject, KubernetesObject } from '../planners/objects.ts';
 import { asRecord, trusted } from './values.ts';
 
@@ -221,14 +222,6 @@ function withoutFields(fields: JsonObject, path: OwnedPath): JsonObject {
   const { [first]: inner, ...others } = fields;
   const left = rest.length === 0 ? {} : withoutFields(asRecord(inner), rest);
   return Object.keys(left).length === 0 ? others : { ...others, [first]: left };
-}
-
-/** All fields of both. */
-export function merged(one: JsonObject, other: JsonObject): JsonObject {
-  return Object.entries(other).reduce<JsonObject>(
-    (result, [name, inner]) => ({ ...result, [name]: merged(asRecord(result[name]), asRecord(inner)) }),
-    one,
-  );
 }
 
 /**

@@ -1,7 +1,7 @@
 /** Who owns which fields of an object (`metadata.managedFields`), after it was made anew in place of another. Pure. */
 
 import { UPDATE_FIELD_MANAGER } from './names.ts';
-import type { Fields } from './values.ts';
+import type { JsonObject } from './objects.ts';
 import { asFields } from './values.ts';
 
 type Entry = object;
@@ -44,22 +44,27 @@ function identity(entry: Entry): string {
   return JSON.stringify([manager, operation, apiVersion, subresource]);
 }
 
-function fieldsOf(entry: Entry): Fields {
+function fieldsOf(entry: Entry): JsonObject {
   return asFields(asFields(entry)?.['fieldsV1']) ?? {};
 }
 
-function union(sets: readonly Fields[]): Fields {
-  const all: Fields = {};
-  for (const set of sets) {
-    for (const [name, below] of Object.entries(set)) {
-      all[name] = union([asFields(all[name]) ?? {}, asFields(below) ?? {}]);
-    }
-  }
-  return all;
+function union(sets: readonly JsonObject[]): JsonObject {
+  return sets.reduce(merged, {});
+}
+
+/** All fields of both, as `fieldsV1` has them. */
+export function merged(one: JsonObject, other: JsonObject): JsonObject {
+  return Object.entries(other).reduce<JsonObject>(
+    (result, [name, below]) => ({
+      ...result,
+      [name]: merged(asFields(result[name]) ?? {}, asFields(below) ?? {}),
+    }),
+    one,
+  );
 }
 
 /** Fields of `one` that `other` does not hold. What has nothing below it is held itself, as is what holds `.`. */
-function difference(one: Fields, other: Fields): Fields {
+function difference(one: JsonObject, other: JsonObject): JsonObject {
   const left = Object.entries(one).flatMap(([name, value]) => {
     const taken = Object.hasOwn(other, name) ? asFields(other[name]) : undefined;
     if (taken === undefined) return [[name, value] as const];
@@ -72,6 +77,6 @@ function difference(one: Fields, other: Fields): Fields {
   return Object.fromEntries(left);
 }
 
-function isLeaf(below: Fields): boolean {
+function isLeaf(below: JsonObject): boolean {
   return Object.keys(below).length === 0;
 }
