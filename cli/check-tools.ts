@@ -16,7 +16,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 const GIT_TIMEOUT_MS = 5_000;
 
-/** `rev-parse --end-of-options` came with it. */
+/** `fetch --no-write-fetch-head` came with the version before it. */
 export const LEAST_GIT = '2.30';
 const MEND_GIT = `install git ${LEAST_GIT} or newer (apt-get install git, brew install git)`;
 

@@ -12,29 +12,37 @@ import { commitNamed, refsNamed } from './ref-names.ts';
 
 /**
  * The git directory of a path: `<path>/.git` (a directory, or the file of a linked work tree) or the path itself if bare.
- * A repository of another owner is refused as git does it, because its configuration could make git run commands.
- * @throws ProblemError RepositoryNotFound, ForeignOwner
+ * A repository of another owner is refused as git does it, because its configuration could make git run commands. Whether there is a
+ * repository at all tells the first command that fails: a look every second is one process, not two.
+ * @throws ProblemError RepositoryNotFound (nothing is there), ForeignOwner
  */
 export async function openLocal(path: string, signal?: AbortSignal): Promise<string> {
   const found = await stat(path).catch(() => undefined);
   if (found === undefined) throw notFound(`${path} does not exist.`);
   const inside = join(path, '.git');
   const gitDirectory = (await lstat(inside).catch(() => undefined)) === undefined ? path : inside;
-  const output = await git(gitDirectory, ['rev-parse', '--git-dir'], signal);
-  if (output.code !== 0) {
-    const root = await workingCopyAround(path);
-    throw root === undefined
-      ? notFound(
-          `${path} is not a git repository.`,
-          `Name the root of the working copy, or make one: git init ${shellWord(path)}`,
-        )
-      : notFound(
-          `${path} is a folder within the git repository ${root}.`,
-          `Name that, and the folder as \`path\` (${shellWord(relative(root, resolve(path)))}).`,
-        );
-  }
   await checkOwner(path, gitDirectory, signal);
   return gitDirectory;
+}
+
+/** @throws ProblemError RepositoryNotFound; of git's own refusal */
+async function requireRepository(
+  path: string,
+  gitDirectory: string,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const output = await git(gitDirectory, ['rev-parse', '--git-dir'], signal);
+  if (output.code === 0) return;
+  const root = await workingCopyAround(path);
+  throw root === undefined
+    ? notFound(
+        `${path} is not a git repository.`,
+        `Name the root of the working copy, or make one: git init ${shellWord(path)}`,
+      )
+    : notFound(
+        `${path} is a folder within the git repository ${root}.`,
+        `Name that, and the folder as \`path\` (${shellWord(relative(root, resolve(path)))}).`,
+      );
 }
 
 /** The root of the working copy that a path is in, as git finds it: the next folder above that has a `.git`. */
@@ -58,6 +66,7 @@ async function checkOwner(
   const real = await realpath(path);
   const safe = await safeDirectories(signal);
   if (safe.includes('*') || safe.includes(path) || safe.includes(real)) return;
+  await requireRepository(path, gitDirectory, signal);
   throw new ProblemError(
     problem(
       'ForeignOwner',
@@ -87,7 +96,7 @@ async function safeDirectories(signal: AbortSignal | undefined): Promise<readonl
 
 /**
  * The commit that a ref of a local repository names now; without a ref, that of HEAD.
- * @throws ProblemError UnbornBranch, RefNotFound, RefAmbiguous
+ * @throws ProblemError RepositoryNotFound, UnbornBranch, RefNotFound, RefAmbiguous
  */
 export async function resolveLocalRef(
   gitDirectory: string,
@@ -96,14 +105,20 @@ export async function resolveLocalRef(
   signal?: AbortSignal,
 ): Promise<string> {
   const isName = ref !== undefined && !/^[0-9a-f]{40,64}$/.test(ref);
-  const commits = new Map<string, string>();
-  for (const candidate of isName ? refsNamed(ref) : [ref ?? 'HEAD']) {
-    const args = ['rev-parse', '--verify', '--quiet', '--end-of-options', `${candidate}^{commit}`];
-    const output = await git(gitDirectory, args, signal);
-    if (output.code === 0) commits.set(candidate, output.stdout.toString('utf8').trim());
-  }
+  const candidates = isName ? refsNamed(ref) : [ref ?? 'HEAD'];
+  const input = candidates.map((candidate) => `${candidate}^{commit}\n`).join('');
+  const { stdout } = await git(gitDirectory, ['cat-file', '--batch-check=%(objectname)'], signal, input);
+  // A line for each: its sha, or its name again and `missing`.
+  const lines = stdout.toString('utf8').split('\n');
+  const commits = new Map(
+    candidates.flatMap((candidate, index) => {
+      const sha = lines[index] ?? '';
+      return /^[0-9a-f]{40,64}$/.test(sha) ? [[candidate, sha] as const] : [];
+    }),
+  );
   const sha = isName ? commitNamed(ref, path, commits) : commits.get(ref ?? 'HEAD');
   if (sha !== undefined) return sha;
+  await requireRepository(path, gitDirectory, signal);
   if (ref !== undefined)
     throw new ProblemError(problem('RefNotFound', `${path} has no branch, tag or commit ${ref}.`));
   const head = await git(gitDirectory, ['symbolic-ref', '--quiet', '--short', 'HEAD'], signal);
@@ -116,28 +131,55 @@ export async function resolveLocalRef(
   );
 }
 
-/** Whether a local repository has a commit. @throws ProblemError of git's own refusal */
-export async function holdsLocal(gitDirectory: string, sha: string, signal?: AbortSignal): Promise<boolean> {
-  return (await git(gitDirectory, ['cat-file', '-e', `${sha}^{commit}`], signal)).code === 0;
+/** Whether a local repository has a commit. @throws ProblemError RepositoryNotFound; of git's own refusal */
+export async function holdsLocal(
+  gitDirectory: string,
+  path: string,
+  sha: string,
+  signal?: AbortSignal,
+): Promise<boolean> {
+  const { code } = await git(gitDirectory, ['cat-file', '-e', `${sha}^{commit}`], signal);
+  if (code !== 0) await requireRepository(path, gitDirectory, signal);
+  return code === 0;
 }
 
-/** @throws ProblemError CommitGone */
+/** @throws ProblemError RepositoryNotFound, CommitGone */
 export async function requireLocalCommit(
   gitDirectory: string,
   path: string,
   sha: string,
   signal?: AbortSignal,
 ): Promise<void> {
-  if (!(await holdsLocal(gitDirectory, sha, signal)))
+  if (!(await holdsLocal(gitDirectory, path, sha, signal)))
     throw new ProblemError(problem('CommitGone', `${path} no longer has commit ${sha.slice(0, 8)}.`));
+}
+
+/**
+ * Reads a commit, which is there nearly always; only where that fails it is looked whether it is.
+ * @throws ProblemError RepositoryNotFound, CommitGone; else whatever `work` throws
+ */
+export async function readLocal<T>(
+  path: string,
+  sha: string,
+  work: (gitDirectory: string) => Promise<T>,
+  signal?: AbortSignal,
+): Promise<T> {
+  const gitDirectory = await openLocal(path, signal);
+  try {
+    return await work(gitDirectory);
+  } catch (error) {
+    if (error instanceof ProblemError) await requireLocalCommit(gitDirectory, path, sha, signal);
+    throw error;
+  }
 }
 
 async function git(
   gitDirectory: string,
   args: readonly string[],
   signal: AbortSignal | undefined,
+  input = '',
 ): Promise<GitOutput> {
-  const output = await runGit({ args, gitDirectory, signal }).catch((error: unknown) => {
+  const output = await runGit({ args, gitDirectory, input, signal }).catch((error: unknown) => {
     throw processFailure(error, gitDirectory);
   });
   // 128 with these words is git's own refusal, not the absence of what was asked for.

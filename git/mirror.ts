@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { oneLine } from '../kubernetes/safe-text.ts';
 import { runGit } from './git-process.ts';
 import type { MirrorOptions, Signers } from './mirror-options.ts';
-import { holdsLocal, openLocal, requireLocalCommit, resolveLocalRef } from './local-repository.ts';
+import { holdsLocal, openLocal, readLocal, requireLocalCommit, resolveLocalRef } from './local-repository.ts';
 import { RemoteMirror } from './remote-mirror.ts';
 import { verifySignature } from './signature.ts';
 import { checkPath, checkRef, parseSource } from './source-url.ts';
@@ -72,7 +72,8 @@ async function describeCommit(
 function localMirror(path: string, ref: string | undefined): Mirror {
   return {
     resolveRef: async (signal) => await resolveLocalRef(await openLocal(path, signal), path, ref, signal),
-    holds: async (sha, signal) => await holdsLocal(await openLocal(path, signal), checkSha(sha), signal),
+    holds: async (sha, signal) =>
+      await holdsLocal(await openLocal(path, signal), path, checkSha(sha), signal),
     describeCommit: async (sha, signal) => await describeCommit(await openLocal(path, signal), sha, signal),
     verifyCommit: async (sha, signers, signal) => {
       const gitDirectory = await openLocal(path, signal);
@@ -81,11 +82,13 @@ function localMirror(path: string, ref: string | undefined): Mirror {
     },
     ensureCommit: async (sha, signal) =>
       await requireLocalCommit(await openLocal(path, signal), path, checkSha(sha), signal),
-    readManifests: async (sha, folder, signal) => {
-      const gitDirectory = await openLocal(path, signal);
-      await requireLocalCommit(gitDirectory, path, checkSha(sha), signal);
-      return await readTree(gitDirectory, sha, checkPath(folder), signal);
-    },
+    readManifests: async (sha, folder, signal) =>
+      await readLocal(
+        path,
+        checkSha(sha),
+        async (gitDirectory) => await readTree(gitDirectory, sha, checkPath(folder), signal),
+        signal,
+      ),
   };
 }
 

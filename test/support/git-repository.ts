@@ -14,6 +14,8 @@ export type FileChange = string | Buffer | undefined | { readonly link: string }
 /** The name of a manifest that is no text: `f`, two bytes that UTF-8 does not have, `.yaml`. */
 export const NO_UTF8 = Buffer.from([0x66, 0xff, 0xfe, 0x2e, 0x79, 0x61, 0x6d, 0x6c]);
 
+const COMMIT = 'git add --all; git commit --quiet --allow-empty --message "$1"; git rev-parse HEAD';
+
 export class TestRepository {
   readonly path: string;
 
@@ -30,28 +32,16 @@ export class TestRepository {
   }
 
   async git(...args: readonly string[]): Promise<string> {
-    const { stdout } = await run('git', args, {
-      cwd: this.path,
-      env: {
-        PATH: process.env['PATH'],
-        HOME: this.path,
-        GIT_CONFIG_NOSYSTEM: '1',
-        GIT_AUTHOR_NAME: 'Test',
-        GIT_AUTHOR_EMAIL: 'test@example.com',
-        GIT_COMMITTER_NAME: 'Test',
-        GIT_COMMITTER_EMAIL: 'test@example.com',
-      },
-    });
-    return stdout.trim();
+    return await this.#run('git', args);
   }
 
   /** Changes files and commits them; answers the sha. */
   async commit(files: Readonly<Record<string, FileChange>>, message = 'change'): Promise<string> {
     for (const [name, content] of Object.entries(files)) await this.#write(name, content);
-    await this.git('add', '--all');
     // Two repositories with the same content would have the same sha, if they were made in the same second.
-    await this.git('commit', '--quiet', '--allow-empty', '--message', `${message} (${basename(this.path)})`);
-    return await this.git('rev-parse', 'HEAD');
+    const whole = `${message} (${basename(this.path)})`;
+    // One process of this large one, which costs ten milliseconds, and not three.
+    return await this.#run('/bin/sh', ['-ec', COMMIT, 'commit', whole]);
   }
 
   /** A commit without parents of these files and no others, whatever the file system would say to their paths; answers the sha. */
@@ -76,6 +66,22 @@ export class TestRepository {
       input,
     });
     return await this.git('rev-parse', branch);
+  }
+
+  async #run(program: string, args: readonly string[]): Promise<string> {
+    const { stdout } = await run(program, args, {
+      cwd: this.path,
+      env: {
+        PATH: process.env['PATH'],
+        HOME: this.path,
+        GIT_CONFIG_NOSYSTEM: '1',
+        GIT_AUTHOR_NAME: 'Test',
+        GIT_AUTHOR_EMAIL: 'test@example.com',
+        GIT_COMMITTER_NAME: 'Test',
+        GIT_COMMITTER_EMAIL: 'test@example.com',
+      },
+    });
+    return stdout.trim();
   }
 
   async remove(): Promise<void> {
