@@ -79,7 +79,10 @@ export async function runRolloutStatus(call: Call<RolloutStatusOptions>): Promis
     await looking;
     if (call.io.interrupted.aborted) return EXIT.interrupted;
     if (result.outcome === 'seen' && result.value === 'deleted') {
-      call.io.err(`error: ${(await notFound(session, target, undefined)).message}\n`);
+      const { hasNamesake, message } = await notFound(session, target, undefined);
+      const what = `${argument.kind.toLowerCase()}/${target.name}`;
+      const told = hasNamesake ? message : `${what} was deleted from namespace ${target.namespace}`;
+      call.io.err(`error: ${told}\n`);
     }
     return await report(
       session,

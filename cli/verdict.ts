@@ -411,6 +411,16 @@ function waiting(evidence: Evidence): Verdict | undefined {
 const BROKEN =
   /\b(?:\w*BackOff|ErrImage\w*|ImageInspectError|InvalidImageName|CreateContainer\w*Error|RunContainerError|OOMKilled)\b/;
 
+/** The scheduler's words for a pod that finds no node. */
+const NO_NODE = /\bnodes are available\b/;
+
+/** What lets a pod be scheduled. @param message the scheduler's */
+function howToSchedule(message: string, pod: string, namespace: string): string {
+  return /PersistentVolumeClaim/i.test(message)
+    ? `kubectl get pvc -n ${namespace}; kubectl get storageclass   # bind its claims; where the class does not exist, make it`
+    : `kubectl describe pod ${pod} -n ${namespace}; kubectl get nodes   # make room, or uncordon a node`;
+}
+
 /** What ends a wait that hardly ends by itself. */
 function nextStep({ code, message, pods = [] }: Reason, evidence: Evidence): string | undefined {
   const { namespace, kind } = evidence.workload.ref;
@@ -422,6 +432,7 @@ function nextStep({ code, message, pods = [] }: Reason, evidence: Evidence): str
   const held = `who has set it takes it off; if nobody does any more: ${takeOffFinalizers(`pod ${pod} -n ${namespace}`)}`;
   const steps: Partial<Record<Reason['code'], string>> = {
     ...(BROKEN.test(message) && { PodNotReady: back, InPlaceRestarting: back }),
+    ...(NO_NODE.test(message) && { PodNotReady: `${howToSchedule(message, pod, namespace)}; or ${back}` }),
     DrainTimedOut: `loosen what keeps its pods (kubectl get pdb -A; \`kubectl get events -n ${namespace}\` names them), give it more time (timeoutSeconds), or ${UNDRAINED}`,
     OnDelete: `kubectl delete pod ${pod} -n ${namespace}`,
     NodeDown:

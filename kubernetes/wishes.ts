@@ -13,7 +13,7 @@ import type { KubernetesClient } from './client.ts';
 import { forbiddenChanges } from './in-place-only.ts';
 import { isTemplateFromGit, templateChange } from './template-change.ts';
 import { inSpellingOf } from './template-spelling.ts';
-import { readPaused } from './wish-annotations.ts';
+import { readPaused, readPinned } from './wish-annotations.ts';
 import type { Wisher } from './wish-edits.ts';
 import {
   hasEndedBadly,
@@ -23,6 +23,7 @@ import {
   nothing,
   pauseEdit,
   pausedHint,
+  said,
   short,
   wish,
 } from './wish-edits.ts';
@@ -132,8 +133,8 @@ export function howItWaits(what: string, namespace: string): string {
 /**
  * Goes back to an earlier revision: its complete template, in the spelling of the present one, replaces `spec.template`, and the pin
  * keeps sync from bringing the rejected manifest again, both in one patch. `undo` goes to `toRevision`, else to the newest revision
- * but the present one (kubectl); `abort` and `deadline` go to the last complete one, and where there is none, or InPlaceOnly does not
- * let them, they pause.
+ * but the present one (kubectl), unless that was just left for the present one and the way back is not over; `abort` and `deadline` go
+ * to the last complete one, and where there is none, or InPlaceOnly does not let them, they pause.
  *
  * @throws ApiError as the apiserver answers; WishRefusedError naming the known revisions when `toRevision` is not among them, or the
  * fields that keep `undo` from going back in place
@@ -183,11 +184,33 @@ export async function undoWorkload(
       const { result } = nothing(`${short(target)} is at revision ${label(back)} already`);
       return { operations: [], result: { ...result, effect: 'none', revision: back.metadata.name } };
     }
+    const rejected = request.verb === 'undo' ? rejectedJustNow(object, request, present) : undefined;
+    if (present !== undefined && back.metadata.name === rejected?.revision) {
+      const message =
+        `${short(target)} is on its way back to revision ${label(present)} already (${rejected.verb ?? 'undo'}${said(rejected)}); ` +
+        `\`--to-revision ${String(back.revision)}\` goes to what it comes from`;
+      const { result } = nothing(message);
+      return { operations: [], result: { ...result, effect: 'rolledBack', revision: present.metadata.name } };
+    }
     const forbidden = forbiddenChanges(object, templateOfData(back));
     if (forbidden.length > 0) return notInPlace(object, target, request, { back, forbidden, now });
     const lost = request.verb === 'undo' ? '' : lostRevision(object, revisions);
     return rollbackEdit(object, target, request, { present, back, lost, now });
   });
+}
+
+/**
+ * The pin of a way back that is under way, for an `undo` that names no revision. Of two people who go back from the same template at one
+ * time the second would bring it again; who has seen the first one's end means just that, as with kubectl.
+ */
+function rejectedJustNow(
+  object: WorkloadObject,
+  { toRevision = 0 }: UndoRequest,
+  present: ControllerRevision | undefined,
+): Pin | undefined {
+  const pin = readPinned(object.metadata.annotations);
+  const isUnderWay = pin?.to !== undefined && pin.to === present?.metadata.name && !isIdle(object);
+  return isUnderWay && BigInt(toRevision) === 0n ? pin : undefined;
 }
 
 const NOTHING_TO_GO_BACK_TO = 'there is no complete revision to go back to';

@@ -1,7 +1,7 @@
 /** The embedded control plane: real servers, one directory, and a handle to everything. */
 
 import { randomBytes } from 'node:crypto';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
 import type { KubernetesClient } from '../kubernetes/client.ts';
@@ -124,9 +124,19 @@ async function createRecord(options: ControlPlaneOptions, name: string): Promise
   };
 }
 
+/** As `mkdir -p`. Node's own never ends where a parent is there and takes no directory all the same, as /proc. */
+async function makeDirectories(path: string): Promise<void> {
+  if ((await stat(path).catch(() => undefined))?.isDirectory() === true) return;
+  if (dirname(path) !== path) await makeDirectories(dirname(path));
+  await mkdir(path, { mode: 0o700 }).catch((error: unknown) => {
+    // Another one was quicker.
+    if (errorCode(error) !== 'EEXIST') throw error;
+  });
+}
+
 /** Claims the directory: of two that want the same name one fails. */
 async function claimDirectory(directory: string, name: string): Promise<void> {
-  await mkdir(dirname(directory), { recursive: true, mode: 0o700 });
+  await makeDirectories(dirname(directory));
   try {
     await mkdir(directory, { mode: 0o700 });
   } catch (error) {

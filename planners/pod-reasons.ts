@@ -8,6 +8,7 @@ import type { KubernetesObject, ObjectMeta, Pod } from './objects.ts';
 import type { ReasonCode } from './plan.ts';
 import type { PlanBuilder } from './plan-builder.ts';
 import type { UpdateView } from './pod-updates.ts';
+import { asFields } from './values.ts';
 
 /** After its grace period kubelet needs a moment to tell that a pod has ended, and whoever set a finalizer to take it off, milliseconds. */
 const TERMINATION_PATIENCE_MS = 10_000;
@@ -103,10 +104,20 @@ export function whyNotReady(pod: Pod): string | undefined {
   }
   const scheduled = conditionOf(pod, 'PodScheduled');
   if (scheduled?.status === 'False')
-    return `${name}: ${scheduled.message ?? scheduled.reason ?? 'not scheduled'}`;
+    return `${name}: ${scheduled.message ?? scheduled.reason ?? 'not scheduled'}${describeClaims(pod, scheduled.message)}`;
   const { phase, reason } = pod.status ?? {};
   if (phase === 'Failed') return `${name} has failed${reason === undefined ? '' : `: ${reason}`}`;
   return reason ?? closedGates(pod);
+}
+
+/** Whose claims the scheduler means; it names none. */
+function describeClaims({ spec: { volumes = [] } }: Pod, message = ''): string {
+  const claims = volumes.flatMap((volume) => {
+    const name = asFields(volume['persistentVolumeClaim'])?.['claimName'];
+    return typeof name === 'string' ? [name] : [];
+  });
+  if (!/PersistentVolumeClaim/i.test(message) || claims.length === 0) return '';
+  return ` (${claims.length === 1 ? 'its claim is' : 'its claims are'} ${claims.join(', ')})`;
 }
 
 /** Readiness gates that somebody else has to open (KEP-580), of a pod whose containers are ready: they alone hold it. */

@@ -288,6 +288,13 @@ describe('embedded control plane', () => {
     expect(await listInstances(state)).not.toContain('broken');
   });
 
+  it('says at once that its state can be written nowhere, also where no directory can be made', async () => {
+    const stateDirectory = '/proc/nowhere/fairlead';
+    await expect(startControlPlane({ stateDirectory, name: 'x' })).rejects.toThrow(
+      /ENOENT.*'\/proc\/nowhere'/,
+    );
+  });
+
   it('gives up starting when told to, and leaves nothing of the attempt', async () => {
     const controller = new AbortController();
     const report = () => {

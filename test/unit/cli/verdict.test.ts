@@ -345,6 +345,25 @@ describe('explain', () => {
     expect(verdict({ object, updated: 0 })).toMatch(/→ fairlead rollout abort /);
   });
 
+  it.each([
+    ['3 Insufficient cpu', 'kubectl describe pod web-2 -n default; kubectl get nodes   # make room, '],
+    [
+      'pod has unbound immediate PersistentVolumeClaims',
+      'kubectl get pvc -n default; kubectl get storageclass ',
+    ],
+  ])('a pod that finds no node (%s): what to do', (why, next) => {
+    const message = `0/3 nodes are available: ${why}.`;
+    const conditions = [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message }] as const;
+    const pending = (pods: readonly Pod[]): readonly Pod[] =>
+      pods.map((pod) =>
+        pod.metadata.name === 'web-2' ? { ...pod, status: { phase: 'Pending', conditions } } : pod,
+      );
+    const told = verdict({ updated: 1, pods: pending });
+    expect(told).toContain(`0/3 nodes are available: ${why}`);
+    expect(told).toContain(` → ${next}`);
+    expect(told).toMatch(/; or commit a template that works, or go back: fairlead rollout abort /);
+  });
+
   it('a pod that will never be ready: what to do', () => {
     const waiting = { waiting: { reason: 'ImagePullBackOff', message: 'Back-off pulling image "web:bad"' } };
     const broken = (pods: readonly Pod[]): readonly Pod[] =>

@@ -20,6 +20,30 @@ afterEach(async () => {
   await ground.stop();
 });
 
+const complete = { 'fairlead.dev/complete': 'true' };
+
+/** Revisions of these images; the last one is the present one. Those that are named are marked complete. */
+function plantRevisions(images: readonly string[], marked: readonly string[]): readonly ControllerRevision[] {
+  const revisions: ControllerRevision[] = [];
+  const conditions = [{ type: 'Ready', status: 'False' }] as const;
+  for (const image of images) {
+    ground.object = withImage(workloadObject({ conditions }), image);
+    const made = revisionOf(ground.object, revisions);
+    const annotations = { ...made.metadata.annotations, ...(marked.includes(image) && complete) };
+    revisions.push({ ...made, metadata: { ...made.metadata, annotations } });
+  }
+  for (const revision of revisions) ground.plantRevision(revision);
+  return revisions;
+}
+
+/** What else the object carries. */
+function amend(annotations: Readonly<Record<string, string>>, status: object): void {
+  const { object } = ground;
+  if (object === undefined) throw new Error('nothing planted');
+  const metadata = { ...object.metadata, annotations };
+  ground.object = { ...object, metadata, status: { ...object.status, ...status } };
+}
+
 it.each<['True' | 'False', string, boolean]>([
   ['True', 'RunTerminated', true],
   ['True', 'RunFailed', true],
@@ -129,36 +153,13 @@ describe('going back under podUpdatePolicy InPlaceOnly', () => {
 
 describe.each(['abort', 'deadline'] as const)('%s goes to the last complete revision', (verb) => {
   const now = Date.now();
-  const complete = { 'fairlead.dev/complete': 'true' };
-
-  /** Revisions of these images; the last one is the present one. Those that are named are marked complete. */
-  function plant(images: readonly string[], marked: readonly string[]): readonly ControllerRevision[] {
-    const revisions: ControllerRevision[] = [];
-    const conditions = [{ type: 'Ready', status: 'False' }] as const;
-    for (const image of images) {
-      ground.object = withImage(workloadObject({ conditions }), image);
-      const made = revisionOf(ground.object, revisions);
-      const annotations = { ...made.metadata.annotations, ...(marked.includes(image) && complete) };
-      revisions.push({ ...made, metadata: { ...made.metadata, annotations } });
-    }
-    for (const revision of revisions) ground.plantRevision(revision);
-    return revisions;
-  }
-
-  /** What else the object carries. */
-  function amend(annotations: Readonly<Record<string, string>>, status: object): void {
-    const { object } = ground;
-    if (object === undefined) throw new Error('nothing planted');
-    const metadata = { ...object.metadata, annotations };
-    ground.object = { ...object, metadata, status: { ...object.status, ...status } };
-  }
 
   async function give() {
     return await undoWorkload(ground.client, ground.reference.workload, { verb }, now);
   }
 
   it('or holds the rollout where there is none; of a deadline the pause says why', async () => {
-    plant(['web:1'], []);
+    plantRevisions(['web:1'], []);
     const { effect, message } = await undoWorkload(
       ground.client,
       ground.reference.workload,
@@ -171,14 +172,14 @@ describe.each(['abort', 'deadline'] as const)('%s goes to the last complete revi
   });
 
   it('and not to the one that an object which was made again calls its current one', async () => {
-    const [, good, bad] = plant(['web:1', 'web:2', 'web:bad', 'web:worse'], ['web:1', 'web:2']);
+    const [, good, bad] = plantRevisions(['web:1', 'web:2', 'web:bad', 'web:worse'], ['web:1', 'web:2']);
     amend({}, { currentRevision: bad?.metadata.name });
     expect(await give()).toMatchObject({ effect: 'rolledBack', revision: good?.metadata.name });
     expect(ground.writes).toEqual([expect.stringContaining('"image":"web:2"')]);
   });
 
   it('but not from a template that comes before it is written, where it is about another one', async () => {
-    plant(['web:1', 'web:bad'], ['web:1']);
+    plantRevisions(['web:1', 'web:bad'], ['web:1']);
     const { object, client, reference } = ground;
     if (object === undefined) throw new Error('nothing planted');
     ground.meanwhile = withImage(object, 'web:fix');
@@ -189,7 +190,7 @@ describe.each(['abort', 'deadline'] as const)('%s goes to the last complete revi
   });
 
   it('and says so where the one that was rolled out last was deleted', async () => {
-    const [good] = plant(['web:1', 'web:bad'], ['web:1']);
+    const [good] = plantRevisions(['web:1', 'web:bad'], ['web:1']);
     amend({}, { currentRevision: good?.metadata.name });
     expect((await give()).message).not.toContain('deleted');
     amend({}, { currentRevision: 'web-5d8f' });
@@ -199,7 +200,7 @@ describe.each(['abort', 'deadline'] as const)('%s goes to the last complete revi
   });
 
   it('also from a revision that an undo has led to', async () => {
-    const [, good, undone] = plant(['web:1', 'web:2', 'web:bad'], ['web:1', 'web:2']);
+    const [, good, undone] = plantRevisions(['web:1', 'web:2', 'web:bad'], ['web:1', 'web:2']);
     const pin = { to: undone?.metadata.name, revision: good?.metadata.name, verb: 'undo' };
     amend({ 'fairlead.dev/pinned': JSON.stringify(pin) }, { currentRevision: good?.metadata.name });
     expect(await give()).toMatchObject({
@@ -211,7 +212,7 @@ describe.each(['abort', 'deadline'] as const)('%s goes to the last complete revi
   });
 
   it('which is the present one, if an undo or an abort has led to it', async () => {
-    const [, , back] = plant(['web:1', 'web:bad', 'web:2'], ['web:1', 'web:2']);
+    const [, , back] = plantRevisions(['web:1', 'web:bad', 'web:2'], ['web:1', 'web:2']);
     const pin = { to: back?.metadata.name, verb: 'undo' };
     amend({ 'fairlead.dev/pinned': JSON.stringify(pin) }, {});
     expect(await give()).toMatchObject({
@@ -220,5 +221,54 @@ describe.each(['abort', 'deadline'] as const)('%s goes to the last complete revi
       message: expect.stringContaining('is already back at revision 3'),
     });
     expect(ground.writes).toEqual([]);
+  });
+});
+
+describe('`undo` without a number while somebody goes back already', () => {
+  const now = Date.now();
+  const pinned = (pin: object) => ({ 'fairlead.dev/pinned': JSON.stringify(pin) });
+
+  /** The bad revision was left for the good one, which has been made anew; what is on its way there. */
+  function leave(status: object = {}): readonly (string | undefined)[] {
+    const [bad, good] = plantRevisions(['web:bad', 'web:1'], ['web:1']).map(({ metadata }) => metadata.name);
+    amend(pinned({ to: good, revision: bad, verb: 'abort', by: 'ann', reason: 'broken' }), status);
+    return [bad, good];
+  }
+
+  async function undo(toRevision?: number) {
+    return await undoWorkload(ground.client, ground.reference.workload, { verb: 'undo', toRevision }, now);
+  }
+
+  it.each([undefined, 0])('to %s: nothing to do, and how the other template is meant', async (toRevision) => {
+    const [, good] = leave();
+    expect(await undo(toRevision)).toEqual({
+      changed: false,
+      effect: 'rolledBack',
+      revision: good,
+      message:
+        `nothing to do: statefulset/web is on its way back to revision 2 (${String(good)}) already (abort by ann: broken); ` +
+        '`--to-revision 1` goes to what it comes from',
+    });
+    expect(ground.writes).toEqual([]);
+  });
+
+  it('whoever names it means it', async () => {
+    const [bad] = leave();
+    expect(await undo(1)).toMatchObject({ changed: true, revision: bad });
+  });
+
+  it('once that is over it goes to where the first came from, as with kubectl', async () => {
+    const conditions = [
+      { type: 'Ready', status: 'True', reason: 'RolloutComplete' },
+      { type: 'Reconciling', status: 'False', reason: 'Reconciled' },
+    ];
+    const [bad] = leave({ conditions });
+    expect(await undo()).toMatchObject({ changed: true, revision: bad });
+  });
+
+  it('a pin of another template holds nothing back', async () => {
+    const [bad] = leave();
+    amend(pinned({ to: 'web-other', revision: bad, verb: 'undo' }), {});
+    expect(await undo()).toMatchObject({ changed: true, revision: bad });
   });
 });
