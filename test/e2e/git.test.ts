@@ -424,6 +424,42 @@ spec:
   );
 
   it(
+    'of our own kinds has what is wrong by itself told, and what only rules see that are not asked before that is mended',
+    inLane(async () => {
+      const text = `apiVersion: fairlead.dev/v1beta1
+kind: StatefulSet
+metadata: {name: web}
+spec:
+  podManagementPolicy: Parallel
+  selector: {matchLabels: {app: other}}
+  updateStrategy:
+    type: RollingUpdate
+    rollingUpdate:
+      maxUnavailable: 5x%
+      podUpdatePolicy: InPlaceOnly
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      restartPolicy: Never
+      containers: [{name: main, image: "web:1"}]
+`;
+      expect(await refusals('several-rules', text)).toEqual([
+        expect.stringMatching(
+          /^Invalid bad\.yaml:10 spec\..*\.maxUnavailable: Invalid value: "5x%": must be a whole /,
+        ),
+        expect.stringMatching(
+          /^Invalid bad\.yaml:13 spec\.template\.metadata\.labels: .*does not match template/,
+        ),
+        expect.stringMatching(
+          /^Invalid bad\.yaml:14 .*readinessGates: Required value: .* InPlaceOnly needs the readiness gate/,
+        ),
+        expect.stringMatching(/^Invalid bad\.yaml:15 spec\.template\.spec\.restartPolicy: Unsupported value/),
+      ]);
+    }),
+    60_000,
+  );
+
+  it(
     'has the names of a Secret told that are wrong, and no value',
     inLane(async () => {
       const secret =
