@@ -19,6 +19,7 @@ import { LABEL } from '../planners/names.ts';
 import type { JsonObject, KubernetesObject, OwnerReference, Pod } from '../planners/objects.ts';
 import type { Action } from '../planners/plan.ts';
 import { describeDeletion } from '../planners/pod-reasons.ts';
+import { claimsOf } from '../planners/pod-volumes.ts';
 import { isPullerOf } from '../planners/pre-pull.ts';
 import { targetNodeOf } from '../planners/target-node.ts';
 import type { Workload } from '../planners/workload.ts';
@@ -354,8 +355,7 @@ function claimNames(action: Action): readonly string[] {
   if (action.verb !== 'create' || action.resource !== 'pods' || action.subresource !== undefined) {
     return [];
   }
-  const pod = trusted<Pod>(action.body);
-  return (pod.spec.volumes ?? []).flatMap((volume) => volume.persistentVolumeClaim?.claimName ?? []);
+  return claimsOf(trusted<Pod>(action.body));
 }
 
 /** Tries the resize that is to follow an action, without effect; rejects as the action itself would. */

@@ -63,6 +63,12 @@ const SETTLE_ROUNDS = 3;
 /** Temporal may be away for this long before the controller creates the first revision of a workload itself. */
 const WITHOUT_TEMPORAL_MS = 5_000;
 
+/** What is told of claims as an Event too; the first is upstream's. */
+const CLAIM_EVENTS = [
+  ['ClaimConflict', 'ConflictingController'],
+  ['ClaimMissing', 'ClaimMissing'],
+] as const;
+
 const TEMPORAL_UNREACHABLE: Reason = {
   code: 'TemporalUnreachable',
   message: reasonMessage('TemporalUnreachable', [], 0, undefined),
@@ -284,7 +290,7 @@ export class Reconciler {
     for (const { type, reason, message } of wishEvents(feed.latest(key)?.workload, workload, pauseIsTold)) {
       events.record(workload, type, reason, message);
     }
-    this.#reportClaimConflict(feed.latest(key), observation);
+    this.#reportClaims(feed.latest(key), observation);
     feed.publish(key, observation);
     runs.ensure(key, observation);
     if (conditions.deadlineAt !== undefined) {
@@ -327,13 +333,15 @@ export class Reconciler {
     ];
   }
 
-  /** S4, once for each claim that another controller is found to manage. */
-  #reportClaimConflict(before: Observation | undefined, { workload, plan }: Observation): void {
-    const messageOf = (waiting: readonly Reason[] = []) =>
-      waiting.find(({ code }) => code === 'ClaimConflict')?.message;
-    const message = messageOf(plan.waiting);
-    if (message === undefined || message === messageOf(before?.plan.waiting)) return;
-    this.#options.events.record(workload, 'Warning', 'ConflictingController', message);
+  /** S3, S4: once for each change of what is said of claims. */
+  #reportClaims(before: Observation | undefined, { workload, plan }: Observation): void {
+    for (const [code, reason] of CLAIM_EVENTS) {
+      const messageOf = (waiting: readonly Reason[] = []) =>
+        waiting.find((one) => one.code === code)?.message;
+      const message = messageOf(plan.waiting);
+      if (message === undefined || message === messageOf(before?.plan.waiting)) continue;
+      this.#options.events.record(workload, 'Warning', reason, message);
+    }
   }
 
   #reportDeadline(workload: Workload, served: JsonObject, timedOut: boolean): void {

@@ -56,6 +56,7 @@ export const EVENT_REASONS = [
   'FailedAdopt',
   'FailedRelease',
   'ConflictingController',
+  'ClaimMissing',
   'TemporalUnreachable',
   'RolloutRefused',
   'RollingUpdate',

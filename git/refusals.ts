@@ -326,7 +326,7 @@ function renewalOf(
     (live !== undefined && !isDeepStrictEqual(wanted?.['selector'], present?.['selector']));
   if (!isOtherSelector)
     return {
-      next: `${back}; or delete it, and \`fairlead sync\` makes it anew: ${command} --cascade=orphan.`,
+      next: `${back}; or delete it, and \`fairlead sync\` makes it anew: ${command} --cascade=orphan${kind === 'StatefulSet' ? ' (its pods keep the volumes that they have until they are made anew, too)' : ''}.`,
     };
   // Its claims may go with its pods.
   const policy = asRecord(present?.['persistentVolumeClaimRetentionPolicy']);

@@ -319,17 +319,19 @@ const CONSEQUENCES: ReadonlySet<ReasonCode> = new Set([
   'Partition',
   'OnDelete',
   'ClaimConflict',
+  'ClaimMissing',
   'LeftoverHeld',
   'RevisionAltered',
   'Pinned',
 ]);
 
 /**
- * A pin holds git up, another's claim the retention policy, pods come as their ReplicaSet has them, and what has ended has a successor:
- * not why anything waits.
+ * A pin holds git up, another's claim the retention policy, pods come as their ReplicaSet has them or stay with the volumes that they were
+ * made with, and what has ended has a successor: not why anything waits.
  */
 export const HOLDS_NO_POD: ReadonlySet<ReasonCode> = new Set([
   'ClaimConflict',
+  'ClaimMissing',
   'LeftoverHeld',
   'RevisionAltered',
   'Pinned',

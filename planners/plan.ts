@@ -130,6 +130,7 @@ export type ReasonCode =
   | 'ClaimStale'
   | 'ClaimOwners'
   | 'ClaimConflict'
+  | 'ClaimMissing'
   | 'RevisionAltered'
   | 'ScaleDownWaits'
   | 'InPlaceGrace'

@@ -8,7 +8,7 @@ import type { KubernetesObject, ObjectMeta, Pod } from './objects.ts';
 import type { ReasonCode } from './plan.ts';
 import type { PlanBuilder } from './plan-builder.ts';
 import type { UpdateView } from './pod-updates.ts';
-import { asFields } from './values.ts';
+import { claimsOf } from './pod-volumes.ts';
 
 /** After its grace period kubelet needs a moment to tell that a pod has ended, and whoever set a finalizer to take it off, milliseconds. */
 const TERMINATION_PATIENCE_MS = 10_000;
@@ -111,11 +111,8 @@ export function whyNotReady(pod: Pod): string | undefined {
 }
 
 /** Whose claims the scheduler means; it names none. */
-function describeClaims({ spec: { volumes = [] } }: Pod, message = ''): string {
-  const claims = volumes.flatMap((volume) => {
-    const name = asFields(volume['persistentVolumeClaim'])?.['claimName'];
-    return typeof name === 'string' ? [name] : [];
-  });
+function describeClaims(pod: Pod, message = ''): string {
+  const claims = claimsOf(pod);
   if (!/PersistentVolumeClaim/i.test(message) || claims.length === 0) return '';
   return ` (${claims.length === 1 ? 'its claim is' : 'its claims are'} ${claims.join(', ')})`;
 }

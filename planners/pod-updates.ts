@@ -37,6 +37,8 @@ export interface UpdateView<M extends Member> {
   readonly updateLabel: string | undefined;
   /** Whether the present strategy may bring the pod to the update revision. */
   readonly isTarget: (member: M) => boolean;
+  /** What a pod lacks that is not in a revision, and that only a new one has. @default nothing */
+  readonly lacks?: (member: M) => readonly string[];
 }
 
 /** Steps of updates in place that were begun, and gates to open: steady state, in any order, paused or not. */
@@ -88,7 +90,10 @@ export function updateAction<M extends Member>(
   if (diff?.empty === true && member.inPlace === undefined) return startInPlace(member.pod, diff, context);
   const infeasible = member.inPlace !== undefined && isInfeasible(view, member);
   const refused = refusedResize(view, member) ?? (infeasible ? resizeRefusal(member.pod) : undefined);
-  const why = refused === undefined ? '' : ` and cannot be resized in place: ${refused.message}`;
+  const lacks = view.lacks?.(member) ?? [];
+  const why =
+    (refused === undefined ? '' : ` and cannot be resized in place: ${refused.message}`) +
+    (lacks.length === 0 ? '' : ` and runs without claims of ${lacks.join(', ')}`);
   const recreate = {
     ...deletePod(
       view.workload,
@@ -105,7 +110,9 @@ export function updateAction<M extends Member>(
       ? [`revision ${member.revision === '' ? 'of its label' : member.revision} is not known`]
       : obstacles(member.pod, diff);
   const resizable = policy === 'InPlaceOnly' || (refused === undefined && !infeasible);
-  const possible = problems.length === 0 && resizable;
+  // Who rules a new pod out has it go on without.
+  const complete = policy === 'InPlaceOnly' || lacks.length === 0;
+  const possible = problems.length === 0 && resizable && complete;
   if (possible && diff !== undefined) return startInPlace(member.pod, diff, context);
   if (policy === 'InPlaceIfPossible') return recreate;
   plan.wait('InPlaceImpossible', { pod: member.name, detail: problems.join(', ') });

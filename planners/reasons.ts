@@ -48,6 +48,7 @@ const ORDER: readonly ReasonCode[] = [
   'Partition',
   'NodeSelector',
   'ClaimConflict',
+  'ClaimMissing',
   'LeftoverHeld',
   'RevisionAltered',
   'Pinned',
@@ -160,6 +161,8 @@ export function reasonMessage(
       return `${who} ${be} deleted once ${total === 1 ? 'its claims have' : 'their claims have'} the owners that whenScaled asks for${what}`;
     case 'ClaimConflict':
       return `${who} ${be} managed by another controller, so persistentVolumeClaimRetentionPolicy does not hold there${what}`;
+    case 'ClaimMissing':
+      return `${who} ${total === 1 ? 'was' : 'were'} made when volumeClaimTemplates were others, and ${total === 1 ? 'runs' : 'run'} without the present ones${what}, until made anew`;
     case 'InPlaceGrace':
       return `${who} ${be} out of service and ${total === 1 ? 'waits' : 'wait'} for the grace period before the update in place`;
     case 'InPlaceRestarting':

@@ -1,6 +1,7 @@
 /** Names, labels and bodies of a StatefulSet's pods (S1, S2, C6). */
 
 import { controllerReference } from './controller-ref.ts';
+import { claimsOf } from './pod-volumes.ts';
 import { claimName } from './statefulset-claims.ts';
 import { templateOfRevision } from './template-revision.ts';
 import { ANNOTATION, LABEL } from './names.ts';
@@ -75,6 +76,17 @@ export function fixIdentityAction(set: StatefulSet, pod: Pod, ordinal: number): 
 
 function identityLabels(name: string, ordinal: number): Record<string, string> {
   return { [LABEL.podName]: name, [LABEL.podIndex]: String(ordinal) };
+}
+
+/**
+ * Names of the present volumeClaimTemplates whose claims a pod does not mount: it was made when the set had others, and was adopted by one
+ * that was made anew (S3). They are not in the revision, and no running pod takes a volume over.
+ */
+export function missingClaims(set: StatefulSet, pod: Pod, ordinal: number): readonly string[] {
+  const mounted = new Set(claimsOf(pod));
+  return set.volumeClaimTemplates
+    .filter((template) => !mounted.has(claimName(set, template, ordinal)))
+    .map((template) => trusted<{ readonly name: string }>(template['metadata']).name);
 }
 
 /** Claims take the place of template volumes of the same name (S3). */

@@ -17,7 +17,7 @@ import {
   retainClaimAction,
   takesClaimAlong,
 } from './statefulset-claims.ts';
-import { fixIdentityAction, newPod, podName } from './statefulset-identity.ts';
+import { fixIdentityAction, missingClaims, newPod, podName } from './statefulset-identity.ts';
 import { membersOf } from './statefulset-view.ts';
 import type { StatefulSetMember, StatefulSetView } from './statefulset-view.ts';
 
@@ -208,6 +208,8 @@ function keepReplica(view: StatefulSetView, plan: PlanBuilder, member: StatefulS
   if (pod.status?.phase === 'Pending' && !member.terminating) createClaims(view, plan, ordinal);
   const identity = member.terminating ? undefined : fixIdentityAction(view.workload, pod, ordinal);
   if (identity !== undefined) plan.addSteady(identity);
+  const missing = member.terminating ? [] : missingClaims(view.workload, pod, ordinal);
+  if (missing.length > 0) plan.wait('ClaimMissing', { pod: member.name, detail: missing.join(', ') });
   const at = member.availableAt;
   return !member.terminating && isRunningAndReady(pod) && at !== undefined && at <= view.now;
 }

@@ -323,6 +323,31 @@ describe('how a pod is updated (A18–A22)', () => {
     expect(codes(plan)).toEqual(['InPlaceRestarting', 'BudgetUsed']);
   });
 
+  it.each([
+    ['ReCreate', 'Recreate'],
+    ['InPlaceIfPossible', 'Recreate'],
+    // Who rules a new pod out has it go on as it is.
+    ['InPlaceOnly', 'InPlaceBegin'],
+  ] as const)(
+    'S3: a pod that was made without a claim of the present templates, %s: %s',
+    (podUpdatePolicy, purpose) => {
+      const before = { volumeClaimTemplates: [{ metadata: { name: 'data' }, spec: {} }] };
+      const volumeClaimTemplates = [...before.volumeClaimTemplates, { metadata: { name: 'log' }, spec: {} }];
+      const rollout = rolloutOf({ replicas: 2, podUpdatePolicy, volumeClaimTemplates });
+      const made = { pods: podsOf(rollout, 'oo', { claimsOf: before }) };
+      const { batch, waiting } = planOf(rollout, 'oo', made);
+      expect(batch.map((action) => action.purpose)).toEqual([purpose]);
+      expect(waiting).toContainEqual({
+        code: 'ClaimMissing',
+        pods: ['web-0', 'web-1'],
+        message: expect.stringMatching(/without the present ones: log, /),
+      });
+      const whole = planOf(rollout, 'oo');
+      expect(codes(whole)).not.toContain('ClaimMissing');
+      expect(whole.batch[0]?.purpose).toBe(podUpdatePolicy === 'ReCreate' ? 'Recreate' : 'InPlaceBegin');
+    },
+  );
+
   it('KEP-1287: resources that the node does not have: a new pod under InPlaceIfPossible, a wait under InPlaceOnly', () => {
     const sized = (cpu: string) =>
       templateOf('web:1', {

@@ -4,6 +4,7 @@ import { LABEL } from '../../planners/names.ts';
 import type { Condition, ControllerRevision, JsonObject, Pod, PodTemplate } from '../../planners/objects.ts';
 import type { Refusal } from '../../planners/plan.ts';
 import { completeMark } from '../../planners/complete-mark.ts';
+import { claimName } from '../../planners/statefulset-claims.ts';
 import { planStatefulSetRevision } from '../../planners/statefulset-revision.ts';
 import { normaliseTemplate } from '../../planners/template-defaults.ts';
 import type { Snapshot, StatefulSet } from '../../planners/workload.ts';
@@ -88,6 +89,8 @@ export interface PodOptions {
   readonly owner?: string | null;
   readonly image?: string;
   readonly nodeName?: string;
+  /** What the set was when the pod was made. @default what it is */
+  readonly claimsOf?: Pick<StatefulSet, 'volumeClaimTemplates'>;
 }
 
 /** The revision of a rollout that was finished before. */
@@ -103,6 +106,8 @@ export function podOf(set: StatefulSet, ordinal: number, revision: string, optio
   const owner = options.owner === undefined ? set.ref.uid : options.owner;
   const ready = options.ready ?? true;
   const image = options.image ?? set.template.spec.containers[0]?.image ?? '';
+  const claims = (options.claimsOf ?? set).volumeClaimTemplates.map((one) => claimName(set, one, ordinal));
+  const volumes = claims.map((claim) => ({ name: claim, persistentVolumeClaim: { claimName: claim } }));
   return {
     metadata: {
       name,
@@ -134,6 +139,7 @@ export function podOf(set: StatefulSet, ordinal: number, revision: string, optio
     spec: {
       ...set.template.spec,
       containers: set.template.spec.containers.map((container) => ({ ...container, image })),
+      ...(volumes.length > 0 && { volumes }),
       nodeName: options.nodeName ?? 'node-0',
     },
     status: {

@@ -280,7 +280,9 @@ describe('a value that the apiserver quotes', () => {
       'or delete it with its pods, which another selector would never adopt, and `fairlead sync` makes all of them anew: kubectl delete deployments.apps web -n ns.';
     expect(told(object, 'spec.selector: Invalid value: {}: field is immutable')).toContain(withPods);
     expect(told(set, forbidden, app('old'))).toContain(withPods);
-    expect(told(set, forbidden, app('new'))).toMatch(/web -n ns --cascade=orphan\.$/);
+    expect(told(set, forbidden, app('new'))).toMatch(
+      /web -n ns --cascade=orphan \(its pods keep the volumes that they have until they are made anew, too\)\.$/,
+    );
     // Its claims would go as well.
     const deletes = { persistentVolumeClaimRetentionPolicy: { whenDeleted: 'Delete' } };
     expect(told(set, forbidden, app('old', deletes))).toMatch(/or give the object another name\.$/);
