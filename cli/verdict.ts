@@ -371,11 +371,16 @@ export function refusalOf(object: WorkloadObject): Refusal | undefined {
 }
 
 /** With what the plan knows beside it: where an abort leads, and which pod holds a namespace that is being deleted. */
+/** The apiserver's words for an object whose fields are wrong, whatever is allowed. */
+const INVALID = /\b(?:Pod|Deployment|ReplicaSet) "[^"]*" is invalid: /;
+
 function nextOfRefusal({ message, next }: Refusal, evidence: Evidence): string {
   if (next === REFUSED) {
     const refusal = readAdmission(message);
     const namespace = evidence.workload.ref.namespace;
-    const mend = refusal && `${formatAdvice(adviseAdmission(refusal, namespace))}; ${TRIED_AGAIN}`;
+    const mend = INVALID.test(message)
+      ? 'commit a template that the apiserver takes'
+      : refusal && `${formatAdvice(adviseAdmission(refusal, namespace))}; ${TRIED_AGAIN}`;
     return `${mend ?? next}${orAbort(howToGoBack(evidence))}`;
   }
   if (!NAMESPACE_ENDS.test(message)) return next;

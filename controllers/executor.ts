@@ -10,6 +10,7 @@ import {
   toMessage,
 } from '../kubernetes/api-error.ts';
 import type { KubernetesClient, ResourcePath } from '../kubernetes/client.ts';
+import { isFilledByOthers } from '../kubernetes/quota-refusal.ts';
 import { isUnresizable } from '../kubernetes/resize-refusal.ts';
 import { TakenBackError, assertChanged } from '../kubernetes/taken-back-error.ts';
 import { trusted } from '../kubernetes/values.ts';
@@ -215,6 +216,8 @@ export class Executor {
           await this.#patch(client, action, path);
           return 'done';
         case 'delete':
+          if (action.successor !== undefined)
+            await this.#trySuccessor(client, workload, action, action.successor);
           cache.observeDelete(action.resource, await client.delete(path, preconditions(action)), {
             namespace: path.namespace,
             name: action.name,
@@ -258,11 +261,34 @@ export class Executor {
     const { memory } = this.#options;
     const { revision } = action;
     const { uid } = workload.ref;
-    if (memory.isTried(uid, revision)) return;
+    if (memory.isTried(uid, revision, 'patch')) return;
     const path = { ...pathOf(workload, action), subresource: undefined };
     const body = withPreconditions({ ...action, body: trial });
     await client.patch(path, patchType(action), body, { dryRun: true });
-    memory.tried(uid, revision);
+    memory.tried(uid, revision, 'patch');
+  }
+
+  /**
+   * The same of the pod that is to come in the place of one that is deleted. That its name is taken still, that a quota counts the pod which
+   * goes, and that the namespace ends says nothing of it.
+   */
+  async #trySuccessor(
+    client: KubernetesClient,
+    workload: Workload,
+    action: Action,
+    successor: JsonObject,
+  ): Promise<void> {
+    const { memory } = this.#options;
+    const { uid } = workload.ref;
+    if (memory.isTried(uid, action.revision, 'create')) return;
+    const { name: _, ...collection } = pathOf(workload, action);
+    try {
+      await client.create(collection, successor, { dryRun: true });
+    } catch (error) {
+      const isOfQuota = error instanceof ApiError && isFilledByOthers(error.message, 1) !== undefined;
+      if (!isAlreadyExists(error) && !isNamespaceTerminating(error) && !isOfQuota) throw beforehand(error);
+    }
+    memory.tried(uid, action.revision, 'create');
   }
 
   /** The plan was older than the cluster: the next one must not be, even if the watch lags (C14). */
@@ -367,6 +393,15 @@ async function rehearse(
 ): Promise<void> {
   const body = withPreconditions({ ...action, body: rehearsal });
   await client.patch({ ...path, subresource: 'resize' }, patchType(action), body, { dryRun: true });
+}
+
+/** A refusal, told as one of a pod that is to come; anything else as it is. */
+function beforehand(error: unknown): unknown {
+  if (!(error instanceof ApiError) || !isRefusal(error)) return error;
+  const { method, path, status, reason, details, message } = error;
+  const said = message.slice(message.indexOf(`${reason}: `) + reason.length + 2);
+  const text = `the pod that is to come in its place would be refused: ${said}`;
+  return new ApiError({ method, path, server: '' }, { status, reason, text, details });
 }
 
 /** 429 of an eviction is the answer of a PodDisruptionBudget, not of an apiserver that has too much to do. */

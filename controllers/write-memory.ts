@@ -6,7 +6,7 @@
  * - Pods that a batch has deleted and that are not there again: each is to come at the revision that it was deleted for, although
  *   the rollout may be paused by then (A9).
  * - Places where pods failed again and again at one revision: the next is left there for a while, so that it can be looked at (D7).
- * - The revision whose images and metadata the apiserver has taken in a pod that is there: no other pod has to try them.
+ * - The revision that the apiserver has taken, in a pod that is there (its images and metadata) or as a new one: no other pod has to try it.
  */
 
 import type { Action, Refusal } from '../planners/plan.ts';
@@ -16,12 +16,15 @@ import { LONGEST_FAILURE_MS } from '../planners/workload.ts';
 
 const FIRST_RETRY_MS = 1_000;
 
+/** In place, or by a new pod. */
+export type TriedWay = 'patch' | 'create';
+
 interface Memory {
   readonly refusals: Map<string, Refusal & { readonly attempts: number }>;
   readonly replaced: Map<string, string>;
   /** By place. */
   readonly failures: Map<string, PlaceFailures & { readonly count: number; readonly at: number }>;
-  tried?: string | undefined;
+  tried?: { readonly revision: string; readonly ways: Set<TriedWay> };
 }
 
 export class WriteMemory {
@@ -75,14 +78,18 @@ export class WriteMemory {
     if (purpose === 'ReplaceFinished') countFailure(memory, place, finishedRevision, now);
   }
 
-  /** Whether the apiserver is known to take the revision in a pod that is there. */
-  isTried(ownerUid: string, revision: string | undefined): boolean {
-    return revision !== undefined && this.#byOwner.get(ownerUid)?.tried === revision;
+  /** Whether the apiserver is known to take the revision so. */
+  isTried(ownerUid: string, revision: string | undefined, way: TriedWay): boolean {
+    const tried = this.#byOwner.get(ownerUid)?.tried;
+    return revision !== undefined && tried?.revision === revision && tried.ways.has(way);
   }
 
   /** It has taken it. */
-  tried(ownerUid: string, revision: string | undefined): void {
-    this.#memoryOf(ownerUid).tried = revision;
+  tried(ownerUid: string, revision: string | undefined, way: TriedWay): void {
+    if (revision === undefined) return;
+    const memory = this.#memoryOf(ownerUid);
+    if (memory.tried?.revision !== revision) memory.tried = { revision, ways: new Set() };
+    memory.tried.ways.add(way);
   }
 
   /** The workload is gone. */

@@ -3,7 +3,7 @@
 import { newDaemonPod } from './daemonset-pods.ts';
 import { isSettled } from './daemonset-status.ts';
 import type { DaemonMember, DaemonSetView, Place } from './daemonset-view.ts';
-import { hashOf } from './daemonset-view.ts';
+import { hashOf } from './daemonset-hash.ts';
 import { deletePod } from './member.ts';
 import {
   cordonAction,

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 
 import { controllerReference } from './controller-ref.ts';
-import { hashOf } from './daemonset-view.ts';
+import { hashOf } from './daemonset-hash.ts';
 import { ANNOTATION, LABEL } from './names.ts';
 import { tolerationsOf } from './node-eligibility.ts';
 import type { ControllerRevision, JsonObject, PodTemplate } from './objects.ts';

@@ -3,7 +3,8 @@
 import { claimChildren } from './claim-children.ts';
 import type { DaemonBudget } from './daemonset-budget.ts';
 import { daemonPodName, newDaemonPod } from './daemonset-pods.ts';
-import { hashOf, membersOfView } from './daemonset-view.ts';
+import { hashOf } from './daemonset-hash.ts';
+import { membersOfView } from './daemonset-view.ts';
 import type { DaemonMember, DaemonSetView, Place } from './daemonset-view.ts';
 import { deletePod } from './member.ts';
 import type { ControllerRevision } from './objects.ts';

@@ -2,6 +2,8 @@
 
 import { conditionOf } from './availability.ts';
 import { claimOf } from './controller-ref.ts';
+import { hashOf } from './daemonset-hash.ts';
+import { daemonPodName, newDaemonPod } from './daemonset-pods.ts';
 import { holdPlaces } from './daemonset-targets.ts';
 import { readMember } from './member.ts';
 import { readDrainMark } from './node-drain.ts';
@@ -107,6 +109,8 @@ export function viewDaemonSet(snapshot: Snapshot<DaemonSet>, now: number): Daemo
     kept,
     downNodes: snapshot.downNodes,
     isTarget: ({ node }) => workload.updateStrategy === 'RollingUpdate' && targets.has(node),
+    successor: ({ node }, revision) =>
+      newDaemonPod(workload, daemonPodName(workload, node, revision), node, revision, true),
     places,
     lost,
     released,
@@ -114,11 +118,6 @@ export function viewDaemonSet(snapshot: Snapshot<DaemonSet>, now: number): Daemo
     pullers,
     snapshot,
   };
-}
-
-/** What the label of the revision's pods says: the hash, not the name (D4); one without a label is known by its name (D19). */
-export function hashOf({ metadata }: ControllerRevision): string {
-  return metadata.labels?.[LABEL.revisionHash] ?? metadata.name;
 }
 
 /** Every pod of the set. */

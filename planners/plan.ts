@@ -33,6 +33,11 @@ export interface Action {
   readonly rehearsal?: JsonObject;
   /** Patch of the pod that is the next write of the same update: tried likewise, once for each {@link revision}, for no pod differs in that. */
   readonly trial?: JsonObject;
+  /**
+   * The pod that comes in the place of the one that is deleted. Its creation is tried likewise, once for each {@link revision}: no pod goes for
+   * one that could never come.
+   */
+  readonly successor?: JsonObject;
   readonly purpose: Purpose;
   /** What the pod is there for, where its name does not tell it: the node of a daemon pod. @default the name */
   readonly place?: string;

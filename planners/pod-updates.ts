@@ -7,7 +7,7 @@ import type { InPlaceContext } from './in-place-writes.ts';
 import { obstacles, startInPlace, stepInPlace } from './in-place.ts';
 import { deletePod } from './member.ts';
 import type { Member } from './member.ts';
-import type { ControllerRevision } from './objects.ts';
+import type { ControllerRevision, JsonObject } from './objects.ts';
 import type { Action, Refusal } from './plan.ts';
 import { actionKey } from './plan.ts';
 import type { PlanBuilder } from './plan-builder.ts';
@@ -37,6 +37,8 @@ export interface UpdateView<M extends Member> {
   readonly updateLabel: string | undefined;
   /** Whether the present strategy may bring the pod to the update revision. */
   readonly isTarget: (member: M) => boolean;
+  /** What is made in the place of a pod. */
+  readonly successor: (member: M, update: ControllerRevision) => JsonObject;
   /** What a pod lacks that is not in a revision, and that only a new one has. @default nothing */
   readonly lacks?: (member: M) => readonly string[];
 }
@@ -102,6 +104,7 @@ export function updateAction<M extends Member>(
       `it is to be at revision ${update.metadata.name}${why}`,
     ),
     revision: update.metadata.name,
+    successor: view.successor(member, update),
     ...(member.ready && { charged: true }),
   };
   if (policy === 'ReCreate') return recreate;

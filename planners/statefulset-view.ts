@@ -8,7 +8,7 @@ import type { RevisionPlan } from './revision.ts';
 import { revisionsOf } from './revision.ts';
 import { matchesSelector } from './selector.ts';
 import type { UpdateView } from './pod-updates.ts';
-import { missingClaims, ordinalOf } from './statefulset-identity.ts';
+import { missingClaims, newPod, ordinalOf } from './statefulset-identity.ts';
 import { planStatefulSetRevision } from './statefulset-revision.ts';
 import type { Snapshot, StatefulSet } from './workload.ts';
 
@@ -64,6 +64,7 @@ export function viewStatefulSet(snapshot: Snapshot<StatefulSet>, now: number): S
     updateLabel: update?.metadata.name,
     refusals: snapshot.refusals,
     isTarget: ({ ordinal }) => isTargetOrdinal(set, ordinal),
+    successor: ({ ordinal }, revision) => newPod(set, ordinal, revision),
     lacks: ({ pod, ordinal }) => missingClaims(set, pod, ordinal),
     current: byLabel.get(set.status.currentRevision ?? '') ?? currentOf(set, sorted.slots, revisions, latest),
     latest,

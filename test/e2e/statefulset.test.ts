@@ -18,7 +18,7 @@ import { Cluster, isReady } from '../support/cluster.ts';
 import { useControlPlaneOfBoth } from '../support/control-plane.ts';
 import { found } from '../support/eventually.ts';
 import { useLanes } from '../support/lanes.ts';
-import { refuseDeletion } from '../support/refusing-policy.ts';
+import { refuseDeletion, refuseNewPod } from '../support/refusing-policy.ts';
 import type { StatefulSetDescription } from '../support/statefulset-manifest.ts';
 import { startWorker } from '../support/worker-process.ts';
 import type { WorkerProcess } from '../support/worker-process.ts';
@@ -237,6 +237,33 @@ describe.each(GROUNDS)('StatefulSet ($api)', ({ ground }) => {
         'marked complete',
         ({ metadata }) => metadata.annotations?.['fairlead.dev/complete'] === 'true',
       );
+    }),
+    PATIENCE_MS,
+  );
+
+  it(
+    'no pod goes for one that the apiserver would refuse: it is told, and goes on when it may',
+    inLane(async () => {
+      const cluster = ground.cluster();
+      const description = await deploy({ replicas: 3, parallel: true, maxUnavailable: 2 });
+      const { namespace } = description;
+      const before = (await cluster.pods(namespace, 'web')).map(({ metadata }) => metadata.uid);
+      const allow = await refuseNewPod(cluster.client, namespace, 'app:2');
+      await cluster.applySet({ ...description, image: 'app:2' });
+      const refused = await untilSet(
+        description,
+        'held',
+        ({ status }) =>
+          status?.conditions?.some(({ message = '' }) => message.includes('no new app:2 for now')) === true,
+      );
+      expect(refused.status?.conditions?.find(({ type }) => type === 'Reconciling')?.message).toMatch(
+        /refuses to change web-2.*: delete of pods\/web-2: .*the pod that is to come in its place would be refused/,
+      );
+      expect((await cluster.pods(namespace, 'web')).map(({ metadata }) => metadata.uid)).toEqual(before);
+      expect(refused.status?.availableReplicas).toBe(3);
+      await allow();
+      await cluster.untilReady(namespace, 'web');
+      expect((await cluster.pods(namespace, 'web')).map(imageOf)).toEqual(['app:2', 'app:2', 'app:2']);
     }),
     PATIENCE_MS,
   );

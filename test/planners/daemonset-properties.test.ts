@@ -4,7 +4,8 @@ import { describe, expect, it } from '@jest/globals';
 import { fc } from '../support/properties.ts';
 
 import { desiredPlaces } from '../../planners/daemonset-budget.ts';
-import { hashOf, viewDaemonSet } from '../../planners/daemonset-view.ts';
+import { hashOf } from '../../planners/daemonset-hash.ts';
+import { viewDaemonSet } from '../../planners/daemonset-view.ts';
 import { planDaemonSet } from '../../planners/daemonset.ts';
 import { resolveIntOrPercent } from '../../planners/int-or-percent.ts';
 import { eligibilityOf } from '../../planners/node-eligibility.ts';

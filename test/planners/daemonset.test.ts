@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 
 import { planDaemonSet } from '../../planners/daemonset.ts';
-import { hashOf } from '../../planners/daemonset-view.ts';
+import { hashOf } from '../../planners/daemonset-hash.ts';
 import { daemonPodName, newDaemonPod } from '../../planners/daemonset-pods.ts';
 import type { ControllerRevision, Node, Pod } from '../../planners/objects.ts';
 import type { Action, Plan } from '../../planners/plan.ts';

@@ -124,6 +124,25 @@ export async function refuseImage(
   });
 }
 
+/** Lets nobody make a pod of that image in the namespace. See {@link refuse}. */
+export async function refuseNewPod(
+  client: KubernetesClient,
+  namespace: string,
+  image: string,
+): Promise<() => Promise<void>> {
+  const path = { group: '', version: 'v1', resource: 'pods', namespace } as const;
+  const spec = { containers: [{ name: 'main', image }] };
+  const body = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'probe' }, spec };
+  return await refuse(client, namespace, {
+    name: `no-new-pod-in-${namespace}`,
+    operation: 'CREATE',
+    resource: 'pods',
+    expression: `object.spec.containers.all(one, one.image != "${image}")`,
+    message: `no new ${image} for now`,
+    probe: tried(client, path, body),
+  });
+}
+
 /** Lets nobody delete a pod of the namespace; `pod` is one that stays there. See {@link refuse}. */
 export async function refuseDeletion(
   client: KubernetesClient,

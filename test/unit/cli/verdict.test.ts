@@ -364,6 +364,15 @@ describe('explain', () => {
     expect(told).toMatch(/; or commit a template that works, or go back: fairlead rollout abort /);
   });
 
+  it('a pod that the apiserver finds invalid: another template, no permission, mends it', () => {
+    const message =
+      'the apiserver refuses to change web-2: delete of pods/web-2: POST pods default: Invalid: the pod that is to come in its place would be refused: Pod "web-2" is invalid: spec.x: Invalid value';
+    const conditions = [{ type: 'Reconciling', status: 'True', reason: 'WriteRefused', message }] as const;
+    expect(verdict({ object: { conditions }, updated: 1 })).toMatch(
+      / → commit a template that the apiserver takes; or go back: fairlead rollout abort /,
+    );
+  });
+
   it('a pod that will never be ready: what to do', () => {
     const waiting = { waiting: { reason: 'ImagePullBackOff', message: 'Back-off pulling image "web:bad"' } };
     const broken = (pods: readonly Pod[]): readonly Pod[] =>

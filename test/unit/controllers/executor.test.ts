@@ -176,3 +176,93 @@ describe('a patch that changes nothing', () => {
     expect(refusal).toBeUndefined();
   });
 });
+
+describe('a pod that goes for another one', () => {
+  const request = { server: 's', method: 'POST', path: '/pods' } as const;
+  const body = { metadata: { name: 'new' } };
+  const pods = [0, 1, 2].map((ordinal) => podOf(set, ordinal, 'web-a'));
+  const deleteOf = (
+    { metadata: { name, uid } }: Pod,
+    revision = 'web-b',
+    successor: object = body,
+  ): Action => ({
+    verb: 'delete',
+    resource: 'pods',
+    name,
+    uid,
+    purpose: 'Recreate',
+    revision,
+    successor: trusted(successor),
+    message: `delete Pod ${name}`,
+  });
+
+  /** What reaches the apiserver, and what the executor remembers as refused. `answer` is that to the creation. */
+  function play(answer: { status: number; reason: string; text: string } | undefined) {
+    const asked: string[] = [];
+    const client = trusted<KubernetesClient>({
+      create: async (path: object, sent: object, { dryRun = false } = {}) => {
+        expect([sent, path]).toEqual([body, expect.not.objectContaining({ name: expect.anything() })]);
+        asked.push(dryRun ? 'try' : 'create');
+        if (answer !== undefined) throw new ApiError(request, answer);
+      },
+      delete: async ({ name }: { name: string }) => {
+        asked.push(name);
+      },
+    });
+    const cache = trusted<WatchCache>({ observeDelete: () => undefined });
+    const told: string[] = [];
+    const events = trusted<EventRecorder>({
+      record: (_: unknown, __: unknown, reason: string, message: string) => {
+        if (reason.startsWith('Failed')) told.push(`${reason} ${message}`);
+      },
+    });
+    const memory = new WriteMemory();
+    const reports = new ActionEvents(events);
+    const executor = new Executor({ cache, events, reports, memory, now: () => NOW });
+    const execute = async (...actions: readonly Action[]) => await executor.execute(client, set, actions);
+    return { asked, told, execute };
+  }
+
+  it('stays where that one would be refused, and who looks is told what the apiserver says', async () => {
+    const text = 'Pod "web-0" is invalid: spec.x: Invalid value';
+    const { asked, told, execute } = play({ status: 422, reason: 'Invalid', text });
+    const { refused } = await execute(...pods.map((pod) => deleteOf(pod)));
+    expect([refused.length, asked]).toEqual([1, ['try']]);
+    expect(told).toEqual([
+      `FailedDelete delete Pod web-0 failed: POST /pods: Invalid: the pod that is to come in its place would be refused: ${text}`,
+    ]);
+  });
+
+  it('is tried once for each revision', async () => {
+    const { asked, execute } = play(undefined);
+    await execute(...pods.slice(0, 2).map((pod) => deleteOf(pod)));
+    await execute(...pods.slice(2).map((pod) => deleteOf(pod)));
+    await execute(...pods.slice(0, 1).map((pod) => deleteOf(pod, 'web-c')));
+    expect(asked).toEqual(['try', 'web-0', 'web-1', 'web-2', 'try', 'web-0']);
+  });
+
+  it.each([
+    [
+      'its name is taken still',
+      { status: 409, reason: 'AlreadyExists', text: 'pods "web-0" already exists' },
+    ],
+    [
+      'a quota counts the one that goes',
+      {
+        status: 403,
+        reason: 'Forbidden',
+        text: 'pods "web-0" is forbidden: exceeded quota: q, requested: pods=1, used: pods=3, limited: pods=3',
+      },
+    ],
+  ])('goes where nothing else is said than that %s', async (_, answer) => {
+    const { asked, execute } = play(answer);
+    const { done } = await execute(...pods.slice(0, 2).map((pod) => deleteOf(pod)));
+    expect([done.length, asked]).toEqual([2, ['try', 'web-0', 'web-1']]);
+  });
+
+  it('stays while the apiserver does not answer', async () => {
+    const { asked, execute } = play({ status: 0, reason: 'Network', text: 'refused' });
+    await expect(execute(...pods.map((pod) => deleteOf(pod)))).rejects.toThrow('Network');
+    expect(asked).toEqual(['try']);
+  });
+});
