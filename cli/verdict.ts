@@ -115,9 +115,12 @@ export function judge(evidence: Evidence): Verdict {
   );
 }
 
+/** So long the garbage collector may take to free the pods of a workload, milliseconds: it needs a second. */
+const ORPHANING_MS = 30_000;
+
 /** Its pods go with it, or stay: the garbage collector frees the revisions as it does the pods. */
-function deleting({ object, workload, snapshot }: Evidence): Verdict {
-  const { finalizers = [] } = object.metadata;
+function deleting({ object, workload, snapshot, now }: Evidence): Verdict {
+  const { finalizers = [], deletionTimestamp = '' } = object.metadata;
   const { ref, selector } = workload;
   const isOrphaning = finalizers.includes('orphan');
   const owners = snapshot.revisions
@@ -130,6 +133,15 @@ function deleting({ object, workload, snapshot }: Evidence): Verdict {
   const sentence = `it ${describeDeletion(object)}; ${fate}`;
   // What the garbage collector has put there it takes off itself, when it is through with the pods.
   const isHeld = finalizers.length > 0 && !isOrphaning && !finalizers.includes('foregroundDeletion');
+  const isOwner = [...owners, ...snapshot.pods.map((pod) => controllerOf(pod)?.uid)].includes(ref.uid);
+  if (isOrphaning && !isOwner && now - Date.parse(deletionTimestamp) >= ORPHANING_MS)
+    return {
+      verdict: 'Deleting',
+      sentence: `${sentence}; nobody keeps them until it is gone`,
+      next:
+        'no pod has it as its owner any more, and the garbage collector takes off `orphan` when it is through; where it has lost its way ' +
+        `(the apiserver was away while pods were replaced): restart kube-controller-manager, or ${takeOffFinalizers(formatTarget(ref))}`,
+    };
   if (!isHeld) return { verdict: 'Deleting', sentence };
   return {
     verdict: 'Deleting',

@@ -60,10 +60,12 @@ export function describeOrphaning(
   { metadata: { finalizers = [] } }: KubernetesObject,
   successor: ResourcePath,
 ): string {
-  const { name = '' } = path;
+  const { name = '', namespace = '' } = path;
   const words = `${resourceId(path)} ${name} is still being orphaned${describeHold(finalizers)}; its pods go over to ${resourceId(successor)} ${name} when it is gone`;
+  if (finalizers.length === 0) return words;
   // While the garbage collector is at it, that would delete the pods.
-  if (finalizers.length === 0 || finalizers.includes('orphan')) return words;
+  if (finalizers.includes('orphan'))
+    return `${words}; where that takes longer than a minute: fairlead explain ${resourceId(path)}/${name} -n ${namespace}`;
   const command = patchCommand(path, [{ op: 'remove', path: '/metadata/finalizers' }]);
   return `${words}; who has set what holds it takes it off, or, if nobody does any more: ${command}`;
 }

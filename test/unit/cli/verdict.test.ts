@@ -661,6 +661,15 @@ describe('explain', () => {
       { object: { finalizers: ['orphan', 'x.y/z'] } },
       'is being deleted, held by its finalizers orphan, x.y/z; its pods stay, and go over to the next workload that selects them, as when it moves to the other workload API',
     ],
+    [
+      ' without its pods, which are free for a minute, and it is still there',
+      {
+        object: { finalizers: ['orphan'] },
+        isFreed: true,
+        pods: (all) => all.map((pod) => ({ ...pod, metadata: { ...pod.metadata, ownerReferences: [] } })),
+      },
+      'is being deleted, held by its finalizer orphan; its pods stay, and go over to the next workload that selects them, as when it moves to the other workload API; nobody keeps them until it is gone → no pod has it as its owner any more, and the garbage collector takes off `orphan` when it is through; where it has lost its way (the apiserver was away while pods were replaced): restart kube-controller-manager, or kubectl patch statefulset.fairlead.dev/web -n default --type=merge -p \'{"metadata":{"finalizers":null}}\'',
+    ],
   ])('being deleted%s', (_what, given, words) => {
     const object = { ...given.object, deleting: true };
     expect(verdict({ ...given, object })).toBe(`Deleting: it ${words}`);

@@ -25,7 +25,7 @@ describe('a workload that is still being orphaned', () => {
     [
       'the garbage collector has not freed the pods of: no command that would delete them',
       ['x.y/z', 'orphan'],
-      `, held by its finalizers x.y/z, orphan; ${over}`,
+      `, held by its finalizers x.y/z, orphan; ${over}; where that takes longer than a minute: fairlead explain statefulsets.fairlead.dev/web -n ns`,
     ],
   ])('that %s', (_what, finalizers, words) => {
     const live = { metadata: { name: 'web', uid: 'u', resourceVersion: '7', finalizers } };
