@@ -11,6 +11,7 @@ import { isBootstrap } from '../planners/bootstrap.ts';
 import { isMarkOf, readDrainMark, uncordonAction } from '../planners/node-drain.ts';
 import type { Condition, JsonObject, KubernetesObject, Node } from '../planners/objects.ts';
 import { computeConditions, saysPausedMidway } from '../planners/conditions.ts';
+import { isNote } from '../planners/complete-mark.ts';
 import type { Plan, Reason } from '../planners/plan.ts';
 import { describeNext, reasonMessage } from '../planners/reasons.ts';
 import type { Workload } from '../planners/workload.ts';
@@ -254,7 +255,8 @@ export class Reconciler {
     const { client, status, feed, requeue, now, events } = this.#options;
     const runs = this.#runsOf(key, workload);
     const target = templateTarget(workload);
-    const finished = plan.finished && !plan.needsRollout;
+    // Whoever reads that it is done may go on at once: where abort leads must be noted by then.
+    const finished = plan.finished && !plan.needsRollout && !plan.steady.some(isNote);
     // A run that ended badly stands in the way only of what is left to do: a run that was reset, or steady state, may do it.
     const served = statusOf(object);
     const endedBadly = runs.knows(key) ? undefined : badEndingBefore(served, workload, target);

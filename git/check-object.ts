@@ -13,6 +13,7 @@ import type { CommitContent, CommitContext } from './commit.ts';
 import { findCounterpart, hiddenCounterpart } from './counterpart.ts';
 import { decide, isTakenByForce } from './decision.ts';
 import type { DroppedFields } from './dropped-fields.ts';
+import { gatedField } from './gated-fields.ts';
 import { allDropped, inTheWay, keptAlone, testsOf, valueIn, withoutTaken } from './dropped-fields.ts';
 import { everyRefusal } from './every-refusal.ts';
 import { findFieldLine } from './field-line.ts';
@@ -162,6 +163,7 @@ export class ObjectCheck {
     try {
       const result = await client.patch(object.path, 'apply', body, options);
       this.#noteKept(object, dropped);
+      this.#noteGated(object, result);
       await this.#noteKeptAlone(object, keptAlone(owned, body, result), result);
       this.#onTried?.(object, live, withoutTaken(dropped, result));
     } catch (error) {
@@ -284,6 +286,19 @@ export class ObjectCheck {
           `unless a worker keeps ${String(apiVersion)}, pods that are made from now on are never ready. ${next}`,
       );
     }
+  }
+
+  /** What has no effect although nobody refuses it. */
+  #noteGated(object: PreparedObject, result: KubernetesObject): void {
+    const { file, line, body } = object.manifest;
+    const found = gatedField(body, result);
+    if (found === undefined) return;
+    const text = this.#text(object);
+    const at = (text && findFieldLine(text, line, found.field)) ?? line;
+    this.notes.push(
+      `${file}:${String(at)}: ${object.label}: ${found.field} has no effect: the apiserver drops it, as its feature gate is off. ` +
+        `In apps/v1 it is an annotation of the workload: ${found.annotation}`,
+    );
   }
 
   /** What git drops and somebody else holds, who is no person's tool: it would stay without a word. */
