@@ -382,10 +382,10 @@ export function refusalOf(object: WorkloadObject): Refusal | undefined {
   return { message, next: named };
 }
 
-/** With what the plan knows beside it: where an abort leads, and which pod holds a namespace that is being deleted. */
 /** The apiserver's words for an object whose fields are wrong, whatever is allowed. */
 const INVALID = /\b(?:Pod|Deployment|ReplicaSet) "[^"]*" is invalid: /;
 
+/** With what the plan knows beside it: where an abort leads, and which pod holds a namespace that is being deleted. */
 function nextOfRefusal({ message, next }: Refusal, evidence: Evidence): string {
   if (next === REFUSED) {
     const refusal = readAdmission(message);

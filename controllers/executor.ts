@@ -7,10 +7,11 @@ import {
   isForbidden,
   isNotFound,
   isRefusal,
+  serverText,
   toMessage,
 } from '../kubernetes/api-error.ts';
 import type { KubernetesClient, ResourcePath } from '../kubernetes/client.ts';
-import { isFilledByOthers } from '../kubernetes/quota-refusal.ts';
+import { isQuotaRefusal } from '../kubernetes/quota-refusal.ts';
 import { isUnresizable } from '../kubernetes/resize-refusal.ts';
 import { TakenBackError, assertChanged } from '../kubernetes/taken-back-error.ts';
 import { trusted } from '../kubernetes/values.ts';
@@ -28,7 +29,7 @@ import { ACTION_EVENTS } from './action-events.ts';
 import type { ActionEvents } from './action-events.ts';
 import { pathOf, patchType, preconditions, withPreconditions } from './action-request.ts';
 import type { EventRecorder } from './events.ts';
-import type { WriteMemory } from './write-memory.ts';
+import type { TriedWay, WriteMemory } from './write-memory.ts';
 import { MOST_AT_ONCE, SlowStart, widthAfter } from './slow-start.ts';
 
 export interface ExecutorOptions {
@@ -258,14 +259,11 @@ export class Executor {
 
   /** Tries the patch that is to follow an action, without effect, unless it was taken for another pod; rejects as that would. */
   async #try(client: KubernetesClient, workload: Workload, action: Action, trial: JsonObject): Promise<void> {
-    const { memory } = this.#options;
-    const { revision } = action;
-    const { uid } = workload.ref;
-    if (memory.isTried(uid, revision, 'patch')) return;
     const path = { ...pathOf(workload, action), subresource: undefined };
     const body = withPreconditions({ ...action, body: trial });
-    await client.patch(path, patchType(action), body, { dryRun: true });
-    memory.tried(uid, revision, 'patch');
+    await this.#once(workload, action, 'patch', async () => {
+      await client.patch(path, patchType(action), body, { dryRun: true });
+    });
   }
 
   /**
@@ -278,17 +276,28 @@ export class Executor {
     action: Action,
     successor: JsonObject,
   ): Promise<void> {
-    const { memory } = this.#options;
-    const { uid } = workload.ref;
-    if (memory.isTried(uid, action.revision, 'create')) return;
     const { name: _, ...collection } = pathOf(workload, action);
-    try {
-      await client.create(collection, successor, { dryRun: true });
-    } catch (error) {
-      const isOfQuota = error instanceof ApiError && isFilledByOthers(error.message, 1) !== undefined;
-      if (!isAlreadyExists(error) && !isNamespaceTerminating(error) && !isOfQuota) throw beforehand(error);
-    }
-    memory.tried(uid, action.revision, 'create');
+    await this.#once(workload, action, 'create', async () => {
+      try {
+        await client.create(collection, successor, { dryRun: true });
+      } catch (error) {
+        const saysNothing = isAlreadyExists(error) || isNamespaceTerminating(error) || isQuotaRefusal(error);
+        if (!saysNothing) throw beforehand(error);
+      }
+    });
+  }
+
+  /** For the first pod of a revision alone: none differs in what the apiserver judges. */
+  async #once(
+    { ref: { uid } }: Workload,
+    { revision }: Action,
+    way: TriedWay,
+    attempt: () => Promise<void>,
+  ): Promise<void> {
+    const { memory } = this.#options;
+    if (memory.isTried(uid, revision, way)) return;
+    await attempt();
+    memory.tried(uid, revision, way);
   }
 
   /** The plan was older than the cluster: the next one must not be, even if the watch lags (C14). */
@@ -398,9 +407,8 @@ async function rehearse(
 /** A refusal, told as one of a pod that is to come; anything else as it is. */
 function beforehand(error: unknown): unknown {
   if (!(error instanceof ApiError) || !isRefusal(error)) return error;
-  const { method, path, status, reason, details, message } = error;
-  const said = message.slice(message.indexOf(`${reason}: `) + reason.length + 2);
-  const text = `the pod that is to come in its place would be refused: ${said}`;
+  const { method, path, status, reason, details } = error;
+  const text = `the pod that is to come in its place would be refused: ${serverText(error)}`;
   return new ApiError({ method, path, server: '' }, { status, reason, text, details });
 }
 

@@ -13,11 +13,11 @@ import type { CommitContent, CommitContext } from './commit.ts';
 import { findCounterpart, hiddenCounterpart } from './counterpart.ts';
 import { decide, isTakenByForce } from './decision.ts';
 import type { DroppedFields } from './dropped-fields.ts';
-import { gatedField } from './gated-fields.ts';
 import { allDropped, inTheWay, keptAlone, testsOf, valueIn, withoutTaken } from './dropped-fields.ts';
 import { everyRefusal } from './every-refusal.ts';
 import { findFieldLine } from './field-line.ts';
 import { decisionInput } from './former-owner.ts';
+import { annotationInstead, gatedField } from './gated-fields.ts';
 import { isApplied } from './listed-metadata.ts';
 import { findMenders, notMendedYet } from './menders.ts';
 import { stageOf } from './order.ts';
@@ -297,7 +297,7 @@ export class ObjectCheck {
     const at = (text && findFieldLine(text, line, found.field)) ?? line;
     this.notes.push(
       `${file}:${String(at)}: ${object.label}: ${found.field} has no effect: the apiserver drops it, as its feature gate is off. ` +
-        `In apps/v1 it is an annotation of the workload: ${found.annotation}`,
+        annotationInstead(found.annotation),
     );
   }
 

@@ -12,6 +12,11 @@ const GATED: Readonly<Record<string, { readonly field: readonly string[]; readon
   },
 };
 
+/** What to write in apps/v1 in the place of a field that it does not have. */
+export function annotationInstead(annotation: string): string {
+  return `In apps/v1 it is an annotation of the workload: ${annotation}`;
+}
+
 /**
  * The field that a manifest of apps/v1 has and the apiserver did not take; undefined: there is none, or the annotation stands beside it.
  * @param manifest body as it is in git

@@ -14,6 +14,7 @@ import {
   isTransient,
   isUnreached,
   lostVersion,
+  serverText,
 } from '../kubernetes/api-error.ts';
 import type { FieldKeeper } from '../kubernetes/managed-fields.ts';
 import { BEFORE_FIRST_APPLY, appliedEntry, hasOwners, lettingGo } from '../kubernetes/managed-fields.ts';
@@ -28,6 +29,7 @@ import { ownField } from '../planners/values.ts';
 import type { FieldConflict } from './decision.ts';
 import { describeConflicts, isTakenBySync, readConflicts } from './decision.ts';
 import { findFieldLine } from './field-line.ts';
+import { annotationInstead } from './gated-fields.ts';
 import { isCareful } from './inventory-content.ts';
 import type { Manifest } from './manifests.ts';
 import { isObject } from './manifests.ts';
@@ -351,16 +353,7 @@ function annotationFor({ manifest }: PreparedObject, text: string): Pick<Problem
     /unknown field "(?:[^"]*[.])?(\w+)"|[.](\w+): field not declared in schema/.exec(text) ?? [];
   const field = quoted ?? plain ?? '';
   const annotation = manifest.group === 'apps' ? ownField(ANNOTATION_OF, field) : undefined;
-  return annotation === undefined
-    ? {}
-    : { next: `In apps/v1 it is an annotation of the workload: ${annotation} (README).` };
-}
-
-/** The server's own words, without the request in front. */
-function serverText(error: ApiError): string {
-  const marker = `: ${error.reason}: `;
-  const at = error.message.indexOf(marker);
-  return at < 0 ? error.message : error.message.slice(at + marker.length);
+  return annotation === undefined ? {} : { next: `${annotationInstead(annotation)} (README).` };
 }
 
 /** Takes away what every reader knows: the kind and name are in the problem already. */

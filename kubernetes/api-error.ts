@@ -167,6 +167,13 @@ export function isRefusal(error: unknown): error is ApiError {
   return error instanceof ApiError && error.status >= 400 && error.status < 500 && !PASSING.has(error.status);
 }
 
+/** The server's own words, without the request in front. */
+export function serverText(error: ApiError): string {
+  const marker = `: ${error.reason}: `;
+  const at = error.message.indexOf(marker);
+  return at < 0 ? error.message : error.message.slice(at + marker.length);
+}
+
 /** The text of anything that was thrown, for people. */
 export function toMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error);

@@ -1,6 +1,13 @@
 /** What a ResourceQuota says where it refuses a creation: how much is asked for, used and allowed. */
 
+import { toMessage } from './api-error.ts';
+
 const REFUSAL = /exceeded quota: \S+, requested: (\S+), used: (\S+), limited: (\S+)/;
+
+/** Whether a ResourceQuota has refused a creation. */
+export function isQuotaRefusal(error: unknown): boolean {
+  return REFUSAL.test(toMessage(error));
+}
 
 /**
  * Whether a quota would refuse a creation also after so many objects of the kind (`freed`) are gone: others have what it allows. Undefined for

@@ -95,7 +95,7 @@ export function updateAction<M extends Member>(
   const lacks = view.lacks?.(member) ?? [];
   const why =
     (refused === undefined ? '' : ` and cannot be resized in place: ${refused.message}`) +
-    (lacks.length === 0 ? '' : ` and runs without claims of ${lacks.join(', ')}`);
+    (lacks.length === 0 ? '' : ` and runs without ${lacks.join(', ')}`);
   const recreate = {
     ...deletePod(
       view.workload,

@@ -83,6 +83,7 @@ function identityLabels(name: string, ordinal: number): Record<string, string> {
  * that was made anew (S3). They are not in the revision, and no running pod takes a volume over.
  */
 export function missingClaims(set: StatefulSet, pod: Pod, ordinal: number): readonly string[] {
+  if (set.volumeClaimTemplates.length === 0) return [];
   const mounted = new Set(claimsOf(pod));
   return set.volumeClaimTemplates
     .filter((template) => !mounted.has(claimName(set, template, ordinal)))

@@ -65,7 +65,7 @@ export function viewStatefulSet(snapshot: Snapshot<StatefulSet>, now: number): S
     refusals: snapshot.refusals,
     isTarget: ({ ordinal }) => isTargetOrdinal(set, ordinal),
     successor: ({ ordinal }, revision) => newPod(set, ordinal, revision),
-    lacks: ({ pod, ordinal }) => missingClaims(set, pod, ordinal),
+    lacks: ({ pod, ordinal }) => missingClaims(set, pod, ordinal).map((name) => `a claim of ${name}`),
     current: byLabel.get(set.status.currentRevision ?? '') ?? currentOf(set, sorted.slots, revisions, latest),
     latest,
     ...sorted,
