@@ -8,7 +8,7 @@ import { forbiddenChanges } from '../kubernetes/in-place-only.ts';
 import { trusted } from '../kubernetes/values.ts';
 import type { WorkloadObject } from '../kubernetes/workload-edit.ts';
 import { wayBackOf } from '../kubernetes/workload-revisions.ts';
-import { isIdle } from '../kubernetes/wish-edits.ts';
+import { hasEndedBadly, isIdle } from '../kubernetes/wish-edits.ts';
 import { HOLDS_NO_POD, KEEPS_OLD } from '../planners/conditions.ts';
 import { blamesRefusal } from '../planners/deadline-reason.ts';
 import { isNote } from '../planners/complete-mark.ts';
@@ -277,8 +277,7 @@ function stalled(evidence: Evidence): Verdict | undefined {
   const way = howToGoBack(evidence);
   const { paused: wish } = workload;
   const held = wish === undefined ? '' : `; it is paused too${by(describeWish(wish))}`;
-  const hasRunEnded = condition.reason?.startsWith('Run') === true;
-  const first = hasRunEnded
+  const first = hasEndedBadly(object)
     ? `fairlead rollout retry ${whoOf(workload)}${orAbort(way)}`
     : (mendRefusal(evidence) ?? (way.isAbort && way.forbidden === undefined ? way.command : commitOr(way)));
   return {
@@ -461,6 +460,7 @@ function nextStep({ code, message, pods = [] }: Reason, evidence: Evidence): str
     LeftoverHeld: held,
     NameLeaving: `wait until it is gone; a finalizer that nobody takes off any more: ${takeOffFinalizers(`pod ${pod} -n ${namespace}`)}`,
     TerminationOverdue: `kubectl get node ${node}   # the pod goes when it is back, or when a Node that does not come back is deleted; where its containers surely run no more${danger}: kubectl delete pod ${pod} -n ${namespace} --force --grace-period=0`,
+    ClaimTerminating: `kubectl get pvc -n ${namespace}   # kubernetes.io/pvc-protection goes with the last pod that uses the claim; another finalizer takes off who has set it`,
     ResizePending: `kubectl describe pod ${pod} -n ${namespace}   # has its node room for it?`,
   };
   return steps[code];
@@ -527,7 +527,12 @@ function whoOf({ ref }: Workload): string {
 }
 
 /** Reasons that follow from others: "the budget is used up" helps nobody without the pod that uses it. */
-const EFFECTS: ReadonlySet<Reason['code']> = new Set(['BudgetUsed', 'ScalingFirst', 'ScaleDownWaits']);
+const EFFECTS: ReadonlySet<Reason['code']> = new Set([
+  'BudgetUsed',
+  'ScalingFirst',
+  'ScaleUpWaits',
+  'ScaleDownWaits',
+]);
 /** Reasons that are said elsewhere, or that say nothing of why. */
 const ASIDE: ReadonlySet<Reason['code']> = new Set(['Paused', 'Pinned', 'RevisionMissing']);
 

@@ -1,6 +1,7 @@
 /** Whether a workload's rollout is over, from the object alone. Pure. */
 
 import { readPaused, readPinned } from '../kubernetes/wish-annotations.ts';
+import { isBadEnding } from '../kubernetes/wish-edits.ts';
 import { withoutStop } from '../kubernetes/safe-text.ts';
 import { asRecord } from '../kubernetes/values.ts';
 import { ANNOTATION } from '../planners/names.ts';
@@ -60,8 +61,8 @@ export function rolloutState(live: LiveWorkload | undefined, hash: string): Roll
   if (stalled?.status === 'True') {
     return {
       ...failed(`${stalled.reason ?? 'Stalled'}: ${stalled.message ?? 'no message'}`),
-      // Its run is not over: there is nothing to start again.
-      ...(stalled.reason === 'ProgressDeadlineExceeded' && {
+      // Where no run is over there is nothing to start again.
+      ...(!isBadEnding(stalled.reason) && {
         next: 'Correct the manifest, or go back with `fairlead rollout abort`; `fairlead explain` says what it waits for.',
       }),
     };

@@ -58,7 +58,12 @@ export function isIdle({ metadata, status }: WorkloadObject): boolean {
 export function hasEndedBadly({ status }: WorkloadObject): boolean {
   const conditions = trusted<readonly Condition[]>(status?.['conditions'] ?? []);
   const stalled = conditions.find(({ type }) => type === 'Stalled');
-  return stalled?.status === 'True' && stalled.reason?.startsWith('Run') === true;
+  return stalled?.status === 'True' && isBadEnding(stalled.reason);
+}
+
+/** Whether a reason of Stalled tells how a run ended; the others are of what goes on by itself once its cause is mended. */
+export function isBadEnding(reason: string | undefined): boolean {
+  return reason?.startsWith('Run') === true;
 }
 
 /** The annotation's value: texts are cut, so that ten of them stay far from the limit of annotations. */

@@ -5,11 +5,11 @@
 
 import { execFile } from 'node:child_process';
 import { access, constants, mkdir } from 'node:fs/promises';
-import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 
 import { toMessage } from '../kubernetes/api-error.ts';
+import { cacheHome } from '../kubernetes/base-directories.ts';
 import { trusted } from '../kubernetes/values.ts';
 import { downloadRelease, releaseOf } from './download.ts';
 import { withLock } from './file-lock.ts';
@@ -34,8 +34,7 @@ const run = promisify(execFile);
 export function binaryCacheDirectory(
   environment: Readonly<Record<string, string | undefined>> = process.env,
 ): string {
-  const base = environment['XDG_CACHE_HOME'];
-  return join(base !== undefined && base !== '' ? base : join(homedir(), '.cache'), 'fairlead', 'bin');
+  return join(cacheHome(environment), 'bin');
 }
 
 async function isExecutable(path: string): Promise<boolean> {

@@ -2,9 +2,9 @@
 
 import { readFileSync } from 'node:fs';
 import { readFile, readdir } from 'node:fs/promises';
-import { homedir } from 'node:os';
 import { join } from 'node:path';
 
+import { stateHome } from '../kubernetes/base-directories.ts';
 import { shellWord } from '../kubernetes/shell-word.ts';
 import { asRecord, errorCode, trusted } from '../kubernetes/values.ts';
 import type { WorkloadApi } from '../kubernetes/workload-api.ts';
@@ -63,9 +63,7 @@ export function checkInstanceName(name: string): void {
 
 /** `$XDG_STATE_HOME/fairlead/local`, by default `~/.local/state/fairlead/local`. */
 export function defaultStateDirectory(): string {
-  const base = process.env['XDG_STATE_HOME'];
-  const state = base !== undefined && base !== '' ? base : join(homedir(), '.local', 'state');
-  return join(state, 'fairlead', 'local');
+  return join(stateHome(process.env), 'local');
 }
 
 /** Changes with every boot of the machine; empty where the kernel does not tell. */

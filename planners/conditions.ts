@@ -315,6 +315,7 @@ function deadlineExceeded(
 const CONSEQUENCES: ReadonlySet<ReasonCode> = new Set([
   'BudgetUsed',
   'ScalingFirst',
+  'ScaleUpWaits',
   'ScaleDownWaits',
   'Partition',
   'OnDelete',

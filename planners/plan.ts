@@ -137,6 +137,7 @@ export type ReasonCode =
   | 'ClaimConflict'
   | 'ClaimMissing'
   | 'RevisionAltered'
+  | 'ScaleUpWaits'
   | 'ScaleDownWaits'
   | 'InPlaceGrace'
   | 'InPlaceRestarting'

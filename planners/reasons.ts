@@ -42,6 +42,7 @@ const ORDER: readonly ReasonCode[] = [
   'BudgetUsed',
   'TopologyOrder',
   'ScalingFirst',
+  'ScaleUpWaits',
   'ScaleDownWaits',
   'NodesIgnored',
   'OnDelete',
@@ -139,6 +140,8 @@ export function reasonMessage(
       return `the update strategy is OnDelete: ${who} ${total === 1 ? 'gets' : 'get'} the new revision when deleted by hand`;
     case 'ScalingFirst':
       return `pods are created or deleted before others are updated${what}`;
+    case 'ScaleUpWaits':
+      return `${who} ${be} not made before the pods of lower ordinals are ready (OrderedReady)`;
     case 'ScaleDownWaits':
       return `${who} ${be} not among the replicas and ${be} deleted when all of them are ready`;
     case 'CreateRefused':

@@ -66,10 +66,17 @@ function keepReplicas(
       createReplica(view, plan, { offset, reached, isHeld, isHole: offset < highest, revisionMissingSince });
       if (monotonic) return false;
     } else if (!keepReplica(view, plan, member) && monotonic) {
+      awaitOrder(view, plan, offset + 1);
       return false;
     }
   }
   return true;
+}
+
+/** S11: says which pods OrderedReady does not make while one before them is not well. */
+function awaitOrder({ workload: set, slots }: StatefulSetView, plan: PlanBuilder, from: number): void {
+  for (let offset = from; offset < slots.length; offset += 1)
+    if (slots[offset] === undefined) plan.wait('ScaleUpWaits', { pod: podName(set, set.start + offset) });
 }
 
 interface Missing {
@@ -101,7 +108,10 @@ function createReplica(view: StatefulSetView, plan: PlanBuilder, missing: Missin
   for (const template of set.volumeClaimTemplates) {
     const claim = view.claims.get(claimName(set, template, ordinal));
     if (claim?.metadata.deletionTimestamp !== undefined) {
-      plan.wait('ClaimTerminating', { pod: name, detail: claim.metadata.name });
+      plan.wait('ClaimTerminating', {
+        pod: name,
+        detail: `${claim.metadata.name} ${describeDeletion(claim)}`,
+      });
       return;
     }
     if (claim !== undefined && isStaleClaim(set, claim, name)) {

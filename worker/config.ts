@@ -1,9 +1,9 @@
 /** Configuration of a worker process: flags, then environment, then defaults. Nothing below reads the environment. */
 
-import { homedir, hostname } from 'node:os';
-import { join } from 'node:path';
+import { hostname } from 'node:os';
 
 import { toMessage } from '../kubernetes/api-error.ts';
+import { cacheHome } from '../kubernetes/base-directories.ts';
 import { ConfigurationError } from '../kubernetes/configuration-error.ts';
 import { isNamespaceName } from '../kubernetes/namespace-name.ts';
 import { nonEmpty } from '../kubernetes/values.ts';
@@ -77,8 +77,7 @@ export function readConfig(flags: WorkerFlags, environment: Environment): Worker
     context: flags.context,
     repositoriesFile: flags.repositories ?? variable('FAIRLEAD_REPOSITORIES'),
     leaseNamespace: flags.leaseNamespace ?? variable('FAIRLEAD_LEASE_NAMESPACE') ?? 'fairlead-system',
-    cacheDirectory:
-      flags.cacheDirectory ?? variable('FAIRLEAD_CACHE_DIRECTORY') ?? cacheDirectory(environment),
+    cacheDirectory: flags.cacheDirectory ?? variable('FAIRLEAD_CACHE_DIRECTORY') ?? cacheHome(environment),
     identity: `${hostname()}-${String(process.pid)}-${Date.now().toString(36)}`,
     logLevel,
     historyLimit: historyLimit === undefined ? undefined : Number(historyLimit),
@@ -94,11 +93,6 @@ function workloadApi(text: string | undefined): WorkloadApi {
       cause: error,
     });
   }
-}
-
-/** XDG base directory specification. */
-function cacheDirectory(environment: Environment): string {
-  return join(nonEmpty(environment['XDG_CACHE_HOME']) ?? join(homedir(), '.cache'), 'fairlead');
 }
 
 function namespaceList(text: string | undefined): readonly string[] | undefined {

@@ -196,7 +196,13 @@ describe('claims (S3–S5)', () => {
     expect(brief(planOf(set, { claims: [claim('data-web-0')] }).steady)).toEqual(['ScaleUp web-0']);
     const plan = planOf(set, { claims: [claim('data-web-0', [], true)] });
     expect(plan.steady).toEqual([]);
-    expect(plan.waiting).toMatchObject([{ code: 'ClaimTerminating', pods: ['web-0'] }]);
+    expect(plan.waiting).toMatchObject([
+      {
+        code: 'ClaimTerminating',
+        pods: ['web-0'],
+        message: expect.stringMatching(/data-web-0 is being deleted$/),
+      },
+    ]);
   });
 
   it('S3: a Pending pod gets the claims that it lacks', () => {
@@ -397,22 +403,35 @@ describe('scaling (S9, S11, S12)', () => {
   ])('S11: OrderedReady waits for a pod that is %s', (_, options, code) => {
     const plan = planOf(ordered, { pods: pods(ordered, [0], options) });
     expect(plan.steady).toEqual([]);
-    expect(plan.waiting.map((reason) => reason.code)).toContain(code);
+    expect(plan.waiting.map((reason) => reason.code)).toEqual([code, 'ScaleUpWaits']);
+    expect(plan.waiting[1]).toMatchObject({
+      message: 'web-1, web-2 are not made before the pods of lower ordinals are ready (OrderedReady)',
+      pods: ['web-1', 'web-2'],
+    });
+  });
+
+  it('S11: nothing waits for the order while Parallel makes all, or OrderedReady the next', () => {
+    for (const set of [ordered, setOf({ replicas: 3 })]) {
+      const plan = planOf(set, { pods: pods(set, [0]) });
+      expect(plan.steady).not.toEqual([]);
+      expect(plan.waiting).toEqual([]);
+    }
   });
 
   describe('a pod that is being deleted', () => {
+    const only = setOf({ replicas: 1, podManagementPolicy: 'OrderedReady' });
     const leaving = (finalizers: readonly string[], at = NOW - 60_000): readonly Pod[] =>
-      pods(ordered, [0]).map((pod) => ({
+      pods(only, [0]).map((pod) => ({
         ...pod,
         metadata: { ...pod.metadata, finalizers, deletionTimestamp: new Date(at).toISOString() },
       }));
     const told = (there: readonly Pod[], overrides = {}) =>
-      planOf(ordered, { pods: there, ...overrides }).waiting.map(({ code, message }) => [code, message]);
+      planOf(only, { pods: there, ...overrides }).waiting.map(({ code, message }) => [code, message]);
 
     it('is only told as such until its grace period is over, and looked at again then', () => {
       const soon = leaving(['example.com/hold'], NOW + 20_000);
       expect(told(soon)).toContainEqual(['PodTerminating', 'web-0 is terminating']);
-      expect(planOf(ordered, { pods: soon }).requeueAt).toBe(NOW + 30_000);
+      expect(planOf(only, { pods: soon }).requeueAt).toBe(NOW + 30_000);
     });
 
     it('is held by its finalizers', () => {
@@ -439,7 +458,7 @@ describe('scaling (S9, S11, S12)', () => {
     expect(plan).toMatchObject({
       steady: [],
       requeueAt: NOW + 6_000,
-      waiting: [{ code: 'MinReadySeconds', until: NOW + 6_000 }],
+      waiting: [{ code: 'MinReadySeconds', until: NOW + 6_000 }, { code: 'ScaleUpWaits' }],
     });
     expect(brief(planOf(waiting, { pods: fresh }, NOW + 6_000).steady)).toEqual(['ScaleUp web-1']);
   });

@@ -564,6 +564,20 @@ describe('the state of a rollout', () => {
       { state: 'InProgress', message: '1 old replicas still there' },
     ],
     [
+      'stalled by what its run waits for: there is none to start again',
+      workload({
+        observedGeneration: 3,
+        conditions: [
+          { type: 'Stalled', status: 'True', reason: 'InPlaceImpossible', message: 'web-0 cannot' },
+        ],
+      }),
+      {
+        state: 'Failed',
+        message: 'InPlaceImpossible: web-0 cannot',
+        next: expect.not.stringMatching(/rollout retry/),
+      },
+    ],
+    [
       'a native Deployment whose pods a quota refuses',
       workload(
         { observedGeneration: 3, conditions: [refused] },
