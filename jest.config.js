@@ -38,6 +38,8 @@ export default {
     project('unit', ['planners', 'unit']),
     project('workflows', ['workflows']),
     project('e2e', ['e2e']),
+    // `npm run test:full` alone (docs/decisions/two-suites.md).
+    project('e2e-full', ['e2e-full']),
     // Those that measure times of less than a second: `npm test` runs them one at a time (test/support/run-all.js).
     project('e2e-alone', ['e2e-alone']),
     project('crash', ['crash']),

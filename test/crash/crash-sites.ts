@@ -22,17 +22,17 @@ export function isSameSite(a: CrashSite, b: CrashSite): boolean {
 }
 
 /**
- * A few sites that reach every kind of request, on both sides. Of each kind of write to a pod the first `before` and the last
- * `after`; of each other kind one of the two, in turn.
+ * A few sites that reach every kind of request: of each the first `before` and the last `after` in turn, of `both` the two.
  */
-export function sampleOf<T extends CrashSite>(sites: readonly T[]): readonly T[] {
+export function sampleOf<T extends CrashSite>(sites: readonly T[], both?: RegExp): readonly T[] {
   const sample: T[] = [];
   for (const [index, kind] of [...new Set(sites.map((site) => site.kind))].sort().entries()) {
     const ofKind = sites.filter((site) => site.kind === kind);
     const before = ofKind.find(({ side }) => side === 'before');
     const after = ofKind.findLast(({ side }) => side === 'after');
-    const both = [before, after].filter((site) => site !== undefined);
-    const wanted = / pods\b/.test(kind) || both.length === 1 ? both : both.slice(index % 2, (index % 2) + 1);
+    const sides = [before, after].filter((site) => site !== undefined);
+    const wanted =
+      both?.test(kind) === true || sides.length === 1 ? sides : sides.slice(index % 2, (index % 2) + 1);
     sample.push(...wanted);
   }
   return sample;

@@ -4,6 +4,7 @@ import { describe, expect, it } from '@jest/globals';
 
 import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
 import { useControlPlaneOfBoth } from '../support/control-plane.ts';
+import { firstUnlessFull } from '../support/full-suite.ts';
 import {
   at,
   firsts,
@@ -26,7 +27,7 @@ const SLACK_MS = 1_000;
 
 const controlPlaneOf = useControlPlaneOfBoth({ nodes: 3 });
 
-describe.each(APIS)('order and time of an in-place update of a StatefulSet (%s)', (api) => {
+describe.each(firstUnlessFull(APIS))('order and time of an in-place update of a StatefulSet (%s)', (api) => {
   const { cluster, deploy, update } = useInPlaceGround('in-place-pace', controlPlaneOf(api));
 
   it('seed 003: partition 4 updates P4; partition 0 updates P3, P2, P1 at once, and P0 within 0.2 s after the first of them', async () => {

@@ -7,6 +7,7 @@ import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
 import { builtWorker } from '../support/built-worker.ts';
 import { Cluster } from '../support/cluster.ts';
 import { useControlPlaneOfBoth } from '../support/control-plane.ts';
+import { firstUnlessFull } from '../support/full-suite.ts';
 import { startWorker } from '../support/worker-process.ts';
 import type { WorkerProcess } from '../support/worker-process.ts';
 
@@ -42,7 +43,7 @@ function lagOf(truth: readonly Reading[], told: readonly Reading[]): number {
 
 const controlPlaneOf = useControlPlaneOfBoth({ nodes: 1 });
 
-describe.each(APIS)('the status of a StatefulSet (%s)', (api) => {
+describe.each(firstUnlessFull(APIS))('the status of a StatefulSet (%s)', (api) => {
   const controlPlane = controlPlaneOf(api);
   let cluster: Cluster;
   let worker: WorkerProcess;

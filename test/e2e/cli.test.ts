@@ -14,6 +14,7 @@ import { ANNOTATION } from '../../planners/names.ts';
 import { microTime } from '../../worker/lease.ts';
 import { builtWorker } from '../support/built-worker.ts';
 import { eventually } from '../support/eventually.ts';
+import { firstUnlessFull } from '../support/full-suite.ts';
 import { TestRepository } from '../support/git-repository.ts';
 import { statefulSetManifest } from '../support/statefulset-manifest.ts';
 import type { CliScene } from '../support/cli-ground.ts';
@@ -28,7 +29,7 @@ const PAUSED = 'fairlead.dev/paused';
 const PATIENCE_MS = 150_000;
 
 const controlPlaneOf = useControlPlaneOfBoth({ nodes: 3 });
-const GROUNDS = APIS.map((api) => ({ api, ground: useCliGround(api, controlPlaneOf(api)) }));
+const GROUNDS = firstUnlessFull(APIS).map((api) => ({ api, ground: useCliGround(api, controlPlaneOf(api)) }));
 const inLane = useLanes(4);
 
 describe.each(GROUNDS)('command line ($api)', ({ api, ground }) => {

@@ -1,6 +1,6 @@
 /**
  * A fixed sample of the crash matrix (`npm run test:crash` runs all of it): every kind of request of four whole rollouts of a
- * StatefulSet, the worker killed before the first of a kind and after the last; of a DaemonSet's the deletes of pods, which
+ * StatefulSet, the worker killed before the first of a kind or after the last; of a DaemonSet's the deletes of pods, which
  * nothing but its names makes safe; of a Deployment's the writes to ReplicaSets; those to ReplicationControllers that are rolled
  * out and renamed; of a commit of fifty objects an apply, a prune, the inventory and the end. And the mutants that show that the
  * judge can convict.
@@ -15,8 +15,10 @@ import type { CrashRun } from '../crash/crash-arena.ts';
 import { runCampaign } from '../crash/crash-campaign.ts';
 import { CRASH_SCENARIOS, crashScenario, LATE_READY } from '../crash/crash-scenarios.ts';
 import { inParallel, sampleOf } from '../crash/crash-sites.ts';
+import type { CrashSite } from '../crash/crash-sites.ts';
 import { builtWorker, mutantOf } from '../support/built-worker.ts';
 import { useControlPlane } from '../support/control-plane.ts';
+import { IS_FULL } from '../support/full-suite.ts';
 import { Stage } from '../support/stage.ts';
 
 /** Most of a run is waiting for the Lease of the dead to expire. */
@@ -33,6 +35,11 @@ const FEW: Readonly<Record<string, RegExp>> = {
   [COMMIT]: /^((patch|delete) secrets |update configmaps inventory|create events CommitApplied)/,
 };
 const SAMPLED = CRASH_SCENARIOS.filter(({ kind, name }) => kind === 'StatefulSet' || name in FEW);
+
+/** In the full suite also these on both sides, and every kind of call of Temporal. */
+const BOTH_SIDES = IS_FULL ? / pods\b/ : undefined;
+const isSampled = ({ layer, kind }: CrashSite) =>
+  IS_FULL || layer === 'apiserver' || kind.startsWith('Respond');
 
 /** Each planner's budget, by one pod too many. */
 const MUTATIONS = [
@@ -87,9 +94,15 @@ describe('crash sample', () => {
       return run.sites.map((site) => ({ ...site, scenario, clean: run }));
     });
     const few = (name: string) =>
-      sampleOf(places.filter(({ scenario, key }) => scenario.name === name && FEW[name]?.test(key)));
+      sampleOf(
+        places.filter(({ scenario, key }) => scenario.name === name && FEW[name]?.test(key)),
+        BOTH_SIDES,
+      );
     const sample = [
-      ...sampleOf(places.filter(({ scenario }) => scenario.kind === 'StatefulSet')),
+      ...sampleOf(
+        places.filter(({ scenario, ...site }) => scenario.kind === 'StatefulSet' && isSampled(site)),
+        BOTH_SIDES,
+      ),
       ...Object.keys(FEW).flatMap(few),
     ];
     const cases = sample.map(({ scenario, clean: run, ...site }) => ({ scenario, clean: run, site }));
@@ -99,7 +112,7 @@ describe('crash sample', () => {
     const sampled = Object.keys(FEW).map(
       (name) => cases.filter(({ scenario }) => scenario.name === name).length,
     );
-    expect(sampled).toEqual([2, 2, 4, 4]);
+    expect(sampled).toEqual(IS_FULL ? [2, 2, 4, 4] : [1, 2, 4, 4]);
     expect(new Set(cases.map(({ site }) => site.side))).toEqual(new Set(['before', 'after']));
     expect(verdicts.filter(({ faults }) => faults.length > 0)).toEqual([]);
     // Only what depends on the clock may be missed.

@@ -7,6 +7,7 @@ import type { Node, Pod } from '../../planners/objects.ts';
 import type { DaemonGround } from '../support/daemonset-ground.ts';
 import { NODES, allAt, imageOf, nodesOf, uidOf, useBothGrounds } from '../support/daemonset-ground.ts';
 import { found } from '../support/eventually.ts';
+import { itInFull } from '../support/full-suite.ts';
 import { useLanes } from '../support/lanes.ts';
 import { OwnNodes } from '../support/own-nodes.ts';
 
@@ -333,7 +334,7 @@ describe('nodes of a DaemonSet', () => {
       PATIENCE_MS,
     );
 
-    it(
+    itInFull(
       'a pull that fails takes no pod out of service before its limit, and explain says why',
       inLane(async (ground, nodes) => {
         const description = await ground.deploy({
@@ -411,7 +412,7 @@ describe('nodes of a DaemonSet', () => {
 
   // Alone: it kills the workers.
   describe('drain', () => {
-    it(
+    itInFull(
       'killed while a node is cordoned: the next worker goes on, and uncordons only what we cordoned',
       both(async (ground, nodes) => {
         const namespace = await shop(ground, nodes, 6, 6);

@@ -16,6 +16,7 @@ import { runCli } from '../support/cli.ts';
 import { Cluster } from '../support/cluster.ts';
 import { useControlPlane } from '../support/control-plane.ts';
 import { COMMAND_LOOK_MS, found } from '../support/eventually.ts';
+import { itInFull } from '../support/full-suite.ts';
 import { TestRepository } from '../support/git-repository.ts';
 import { refuseConfigMap } from '../support/refusing-policy.ts';
 import { grantInCluster, grantSyncAccount } from '../support/sync-account.ts';
@@ -355,50 +356,58 @@ describe('drift that is put back', () => {
     expect(await events('DriftCorrected', 'other')).toHaveLength(1);
   });
 
-  it('not before a newer commit that was refused for it is tried again: what lasts is changed by a deletion alone', async () => {
-    const lasting = (key: number) =>
-      `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: lasting}\nimmutable: true\ndata: {key: "${String(key)}"}\n`;
-    const first = await repository.commit({ 'lasting.yaml': lasting(1) });
-    await untilShop('applied', ({ state, applied }) => state === 'Synced' && applied === first, 60_000);
-    const second = await repository.commit({ 'lasting.yaml': lasting(2) });
-    const refused = await untilShop(
-      'refused',
-      ({ commit }) => commit?.sha === second && commit.outcome === 'Refused',
-    );
-    expect(refused.message).toMatch(/or delete it, and `fairlead sync` makes it anew/);
-    await cluster.client.delete(core('configmaps', 'lasting'));
-    await untilShop('applied', ({ state, applied }) => state === 'Synced' && applied === second, 60_000);
-    expect(dataOf(await cluster.client.get(core('configmaps', 'lasting')))).toEqual({ key: '2' });
-    // Refused for others too, it makes the object when they are mended; what it is not refused for is put back.
-    const third = await repository.commit({
-      'lasting.yaml': lasting(3),
-      'settings.yaml': `${MANIFESTS['settings.yaml']}sizes: {}\n`,
-    });
-    await untilShop('refused', ({ commit }) => commit?.sha === third && commit.outcome === 'Refused', 60_000);
-    for (const name of ['lasting', 'other']) await cluster.client.delete(core('configmaps', name));
-    await found(
-      'the other is made again',
-      async () => await getOrUndefined(cluster.client, core('configmaps', 'other')),
-      60_000,
-    );
-    const held = await untilShop('the other is well', ({ drift }) => drift?.count === 1, 60_000);
-    expect(held.drift?.objects[0]).toMatchObject({
-      object: `ConfigMap ${namespace}/lasting`,
-      held: `commit ${third.slice(0, 8)}, which was refused for it, makes it anew as soon as it is not refused for others any more`,
-    });
-    const attempts = await cli('history shop -o json');
-    const fourth = await repository.commit({ 'settings.yaml': MANIFESTS['settings.yaml'] });
-    await untilShop('applied', ({ state, applied }) => state === 'Synced' && applied === fourth, 60_000);
-    expect(dataOf(await cluster.client.get(core('configmaps', 'lasting')))).toEqual({ key: '3' });
-    await repository.commit({ 'lasting.yaml': undefined });
-    await untilShop('synced', ({ state, drift }) => state === 'Synced' && drift === undefined, 60_000);
-    const asked = { askedBy: 'fairlead', reason: expect.stringContaining(': deleted') };
-    expect(JSON.parse(attempts)).toMatchObject({
-      attempts: expect.arrayContaining([
-        expect.objectContaining({ sha: third, outcome: 'Refused', ...asked }),
-      ]),
-    });
-  }, 240_000);
+  itInFull(
+    'not before a newer commit that was refused for it is tried again: what lasts is changed by a deletion alone',
+    async () => {
+      const lasting = (key: number) =>
+        `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: lasting}\nimmutable: true\ndata: {key: "${String(key)}"}\n`;
+      const first = await repository.commit({ 'lasting.yaml': lasting(1) });
+      await untilShop('applied', ({ state, applied }) => state === 'Synced' && applied === first, 60_000);
+      const second = await repository.commit({ 'lasting.yaml': lasting(2) });
+      const refused = await untilShop(
+        'refused',
+        ({ commit }) => commit?.sha === second && commit.outcome === 'Refused',
+      );
+      expect(refused.message).toMatch(/or delete it, and `fairlead sync` makes it anew/);
+      await cluster.client.delete(core('configmaps', 'lasting'));
+      await untilShop('applied', ({ state, applied }) => state === 'Synced' && applied === second, 60_000);
+      expect(dataOf(await cluster.client.get(core('configmaps', 'lasting')))).toEqual({ key: '2' });
+      // Refused for others too, it makes the object when they are mended; what it is not refused for is put back.
+      const third = await repository.commit({
+        'lasting.yaml': lasting(3),
+        'settings.yaml': `${MANIFESTS['settings.yaml']}sizes: {}\n`,
+      });
+      await untilShop(
+        'refused',
+        ({ commit }) => commit?.sha === third && commit.outcome === 'Refused',
+        60_000,
+      );
+      for (const name of ['lasting', 'other']) await cluster.client.delete(core('configmaps', name));
+      await found(
+        'the other is made again',
+        async () => await getOrUndefined(cluster.client, core('configmaps', 'other')),
+        60_000,
+      );
+      const held = await untilShop('the other is well', ({ drift }) => drift?.count === 1, 60_000);
+      expect(held.drift?.objects[0]).toMatchObject({
+        object: `ConfigMap ${namespace}/lasting`,
+        held: `commit ${third.slice(0, 8)}, which was refused for it, makes it anew as soon as it is not refused for others any more`,
+      });
+      const attempts = await cli('history shop -o json');
+      const fourth = await repository.commit({ 'settings.yaml': MANIFESTS['settings.yaml'] });
+      await untilShop('applied', ({ state, applied }) => state === 'Synced' && applied === fourth, 60_000);
+      expect(dataOf(await cluster.client.get(core('configmaps', 'lasting')))).toEqual({ key: '3' });
+      await repository.commit({ 'lasting.yaml': undefined });
+      await untilShop('synced', ({ state, drift }) => state === 'Synced' && drift === undefined, 60_000);
+      const asked = { askedBy: 'fairlead', reason: expect.stringContaining(': deleted') };
+      expect(JSON.parse(attempts)).toMatchObject({
+        attempts: expect.arrayContaining([
+          expect.objectContaining({ sha: third, outcome: 'Refused', ...asked }),
+        ]),
+      });
+    },
+    240_000,
+  );
 
   it('the field alone, and not what no manifest names', async () => {
     await edit(core('configmaps', 'settings'), { data: { color: 'green', mine: 'stays' } });
@@ -490,7 +499,7 @@ describe('drift that is put back', () => {
   const movePort = async (name: string, ports: readonly JsonObject[]) =>
     await edit(core('services', name), { spec: { ports } }, 'kubectl-patch');
 
-  it('a port under another number, which could not be beside the manifest', async () => {
+  itInFull('a port under another number, which could not be beside the manifest', async () => {
     const sha = await repository.commit({ 'services.yaml': SERVICES, 'ports.yaml': PORTS });
     await untilShop('applied', ({ state, applied }) => state === 'Synced' && applied === sha);
     expect(await portsOf('named')).toBe('http:80 metrics:90');
@@ -522,28 +531,32 @@ describe('drift that is put back', () => {
     await untilShop('synced', ({ drift }) => drift === undefined);
   });
 
-  it('more and more seldom where another owner insists, who is named', async () => {
-    for (const color of ['1', '2', '3', '4']) {
-      await edit(core('configmaps', 'settings'), { data: { shape: color } }, 'another-controller');
-      if (color !== '4') {
-        await cluster.until<KubernetesObject>(
-          core('configmaps', 'settings'),
-          `put back after ${color}`,
-          (object) => dataOf(object)['shape'] === 'round',
-          60_000,
-        );
+  itInFull(
+    'more and more seldom where another owner insists, who is named',
+    async () => {
+      for (const color of ['1', '2', '3', '4']) {
+        await edit(core('configmaps', 'settings'), { data: { shape: color } }, 'another-controller');
+        if (color !== '4') {
+          await cluster.until<KubernetesObject>(
+            core('configmaps', 'settings'),
+            `put back after ${color}`,
+            (object) => dataOf(object)['shape'] === 'round',
+            60_000,
+          );
+        }
       }
-    }
-    const view = await untilShop('held back', ({ drift }) => drift?.objects[0]?.putBackAt !== undefined);
-    expect(view.message).toContain('data.shape changed by "another-controller"');
-    await found('the fight is told', async () =>
-      (await events('DriftFought', 'another-controller')).length > 0 ? true : undefined,
-    );
-    // Whoever asks for a look does not wait for its turn.
-    expect(await cli('sync shop --timeout 60s')).toContain('is applied');
-    await drifted(0);
-    expect(dataOf(await cluster.client.get(core('configmaps', 'settings')))['shape']).toBe('round');
-  }, 120_000);
+      const view = await untilShop('held back', ({ drift }) => drift?.objects[0]?.putBackAt !== undefined);
+      expect(view.message).toContain('data.shape changed by "another-controller"');
+      await found('the fight is told', async () =>
+        (await events('DriftFought', 'another-controller')).length > 0 ? true : undefined,
+      );
+      // Whoever asks for a look does not wait for its turn.
+      expect(await cli('sync shop --timeout 60s')).toContain('is applied');
+      await drifted(0);
+      expect(dataOf(await cluster.client.get(core('configmaps', 'settings')))['shape']).toBe('round');
+    },
+    120_000,
+  );
 
   it('not in a workload that is paused, or whose manifest an operator rejected', async () => {
     await cli(`rollout pause deployment/web -n ${namespace} --reason look`);
@@ -676,38 +689,42 @@ describe('drift that is put back', () => {
     await untilShop('applied', ({ state, applied }) => state === 'Synced' && applied === mended);
   }, 120_000);
 
-  it('also when the signature of what was applied would not be taken any more; why it cannot be looked at is told', async () => {
-    const signers = ['ada', 'eve'].map((name) => join(folder, name));
-    for (const key of signers) await run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', key]);
-    const [ada = '', eve = ''] = signers;
-    const allow = async (key: string): Promise<void> =>
-      await writeFile(join(folder, 'signers'), `one@example.com ${await readFile(`${key}.pub`, 'utf8')}`);
-    await allow(ada);
-    const sign = ['-c', 'gpg.format=ssh', '-c', `user.signingKey=${ada}`, 'commit', '--gpg-sign'];
-    await repository.git(...sign, '--quiet', '--allow-empty', '--message', 'signed');
-    const sha = await repository.git('rev-parse', 'HEAD');
-    const before = entry;
-    entry = { ...before, allowedSignersFile: join(folder, 'signers') };
-    await setHeal(true);
-    await untilShop('applied', ({ state, applied }) => state === 'Synced' && applied === sha);
-    await allow(eve);
-    entry = { ...entry, path: 'nowhere' };
-    await setHeal(true);
-    const blind = await untilShop('not looked at', ({ driftProblem }) => driftProblem !== undefined);
-    expect(blind.message).toMatch(/drift cannot be looked at: PathVanished nowhere: /);
-    entry = { ...entry, path: '.' };
-    await setHeal(true);
-    await untilShop('looked at again', ({ driftProblem }) => driftProblem === undefined);
-    // By one who has changed nothing before: the pace of those who insist is slow.
-    const fresh = core('configmaps', 'fresh');
-    await edit(fresh, { data: { key: '3' } }, 'kubectl-replace');
-    await cluster.until<KubernetesObject>(fresh, 'put back', (object) => dataOf(object)['key'] === '1');
-    entry = before;
-    await setHeal(true);
-    await untilShop('synced', ({ state, drift }) => state === 'Synced' && drift === undefined);
-  }, 120_000);
+  itInFull(
+    'also when the signature of what was applied would not be taken any more; why it cannot be looked at is told',
+    async () => {
+      const signers = ['ada', 'eve'].map((name) => join(folder, name));
+      for (const key of signers) await run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', key]);
+      const [ada = '', eve = ''] = signers;
+      const allow = async (key: string): Promise<void> =>
+        await writeFile(join(folder, 'signers'), `one@example.com ${await readFile(`${key}.pub`, 'utf8')}`);
+      await allow(ada);
+      const sign = ['-c', 'gpg.format=ssh', '-c', `user.signingKey=${ada}`, 'commit', '--gpg-sign'];
+      await repository.git(...sign, '--quiet', '--allow-empty', '--message', 'signed');
+      const sha = await repository.git('rev-parse', 'HEAD');
+      const before = entry;
+      entry = { ...before, allowedSignersFile: join(folder, 'signers') };
+      await setHeal(true);
+      await untilShop('applied', ({ state, applied }) => state === 'Synced' && applied === sha);
+      await allow(eve);
+      entry = { ...entry, path: 'nowhere' };
+      await setHeal(true);
+      const blind = await untilShop('not looked at', ({ driftProblem }) => driftProblem !== undefined);
+      expect(blind.message).toMatch(/drift cannot be looked at: PathVanished nowhere: /);
+      entry = { ...entry, path: '.' };
+      await setHeal(true);
+      await untilShop('looked at again', ({ driftProblem }) => driftProblem === undefined);
+      // By one who has changed nothing before: the pace of those who insist is slow.
+      const fresh = core('configmaps', 'fresh');
+      await edit(fresh, { data: { key: '3' } }, 'kubectl-replace');
+      await cluster.until<KubernetesObject>(fresh, 'put back', (object) => dataOf(object)['key'] === '1');
+      entry = before;
+      await setHeal(true);
+      await untilShop('synced', ({ state, drift }) => state === 'Synced' && drift === undefined);
+    },
+    120_000,
+  );
 
-  it('such a port by the next commit of the object as well', async () => {
+  itInFull('such a port by the next commit of the object as well', async () => {
     await setHeal(false);
     await movePort('single', [{ port: 82 }]);
     await drifted(1);
@@ -717,64 +734,70 @@ describe('drift that is put back', () => {
   });
 });
 
-it('an object whose definition is made again with another plural is put back, and watched, where it is served now', async () => {
-  const group = 'moved.example.com';
-  const definition = (plural: string): JsonObject => ({
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-    metadata: { name: `${plural}.${group}` },
-    spec: {
+itInFull(
+  'an object whose definition is made again with another plural is put back, and watched, where it is served now',
+  async () => {
+    const group = 'moved.example.com';
+    const definition = (plural: string): JsonObject => ({
+      apiVersion: 'apiextensions.k8s.io/v1',
+      kind: 'CustomResourceDefinition',
+      metadata: { name: `${plural}.${group}` },
+      spec: {
+        group,
+        scope: 'Namespaced',
+        names: { kind: 'Thing', plural },
+        versions: [
+          {
+            name: 'v1',
+            served: true,
+            storage: true,
+            schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
+          },
+        ],
+      },
+    });
+    const definitions = {
+      group: 'apiextensions.k8s.io',
+      version: 'v1',
+      resource: 'customresourcedefinitions',
+    } as const;
+    const thing = (resource: string): ResourcePath => ({
       group,
-      scope: 'Namespaced',
-      names: { kind: 'Thing', plural },
-      versions: [
-        {
-          name: 'v1',
-          served: true,
-          storage: true,
-          schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
-        },
-      ],
-    },
-  });
-  const definitions = {
-    group: 'apiextensions.k8s.io',
-    version: 'v1',
-    resource: 'customresourcedefinitions',
-  } as const;
-  const thing = (resource: string): ResourcePath => ({
-    group,
-    version: 'v1',
-    resource,
-    namespace,
-    name: 'it',
-  });
-  const there = async (resource: string) => await getOrUndefined(cluster.client, thing(resource));
-  await grantInCluster(cluster.client, namespace, [`things.${group}`, `items.${group}`]);
-  await cluster.client.create(definitions, definition('things'));
-  await setHeal(true);
-  await repository.commit(
-    { 'thing.yaml': `apiVersion: ${group}/v1\nkind: Thing\nmetadata: {name: it}\n` },
-    'a thing',
-  );
-  await found('the thing is made', async () => await there('things'), 60_000);
-  await cluster.client.delete({ ...definitions, name: `things.${group}` });
-  await found(
-    'the definition is gone',
-    async () =>
-      (await getOrUndefined(cluster.client, { ...definitions, name: `things.${group}` })) ? undefined : true,
-    30_000,
-  );
-  await cluster.client.create(definitions, definition('items'));
-  const made = await found('the thing is put back', async () => await there('items'), 150_000);
-  await cluster.client.delete(thing('items'));
-  await found(
-    'it is put back as soon as it is gone',
-    async () => {
-      const again = await there('items');
-      return again !== undefined && again.metadata.uid !== made.metadata.uid ? again : undefined;
-    },
-    60_000,
-  );
-  await untilShop('as git wants it', ({ drift: told }) => (told?.count ?? 0) === 0, 60_000);
-}, 360_000);
+      version: 'v1',
+      resource,
+      namespace,
+      name: 'it',
+    });
+    const there = async (resource: string) => await getOrUndefined(cluster.client, thing(resource));
+    await grantInCluster(cluster.client, namespace, [`things.${group}`, `items.${group}`]);
+    await cluster.client.create(definitions, definition('things'));
+    await setHeal(true);
+    await repository.commit(
+      { 'thing.yaml': `apiVersion: ${group}/v1\nkind: Thing\nmetadata: {name: it}\n` },
+      'a thing',
+    );
+    await found('the thing is made', async () => await there('things'), 60_000);
+    await cluster.client.delete({ ...definitions, name: `things.${group}` });
+    await found(
+      'the definition is gone',
+      async () =>
+        (await getOrUndefined(cluster.client, { ...definitions, name: `things.${group}` }))
+          ? undefined
+          : true,
+      30_000,
+    );
+    await cluster.client.create(definitions, definition('items'));
+    const made = await found('the thing is put back', async () => await there('items'), 150_000);
+    await cluster.client.delete(thing('items'));
+    await found(
+      'it is put back as soon as it is gone',
+      async () => {
+        const again = await there('items');
+        return again !== undefined && again.metadata.uid !== made.metadata.uid ? again : undefined;
+      },
+      60_000,
+    );
+    await untilShop('as git wants it', ({ drift: told }) => (told?.count ?? 0) === 0, 60_000);
+  },
+  360_000,
+);

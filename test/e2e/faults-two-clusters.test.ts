@@ -10,6 +10,7 @@ import type { RolloutInput } from '../../workflows/messages.ts';
 import { ROLLOUT_WORKFLOW, workflowTaskQueue } from '../../workflows/messages.ts';
 import type { Bench } from '../support/faults/fault-case.ts';
 import { useBenches } from '../support/faults/fault-case.ts';
+import { firstUnlessFull } from '../support/full-suite.ts';
 import { useLanes } from '../support/lanes.ts';
 import type { Scene } from '../support/scene.ts';
 import { conditionOf, imageOf, uidOf } from '../support/scene.ts';
@@ -26,7 +27,7 @@ const PATIENCE_MS = 180_000;
 const bench = useBenches();
 const inLane = useLanes(3);
 
-describe.each(PAIRS)(
+describe.each(firstUnlessFull(PAIRS))(
   'the Temporal of a cluster with $one, used by another with $other, too',
   ({ one, other }) => {
     /** Set, namespace and worker of the guest; equal names are no accident. */

@@ -12,6 +12,7 @@ import { findBinaries } from '../../local/binaries.ts';
 import { identifyProcess } from '../../local/processes.ts';
 import type { CliProcessRun } from '../support/cli-process.ts';
 import { found } from '../support/eventually.ts';
+import { itInFull } from '../support/full-suite.ts';
 import { runCliProcess } from '../support/cli-process.ts';
 
 const BUILD_MS = 30 * 60_000;
@@ -55,22 +56,26 @@ describe('fairlead local', () => {
     expect(await local('status')).toMatchObject({ code: 0, err: '' });
   }, 120_000);
 
-  it('an apiserver that was told to end takes no connections while it does: status says so, and up starts it when it has', async () => {
-    const before = await status();
-    const pid = pidOf(before, 'kube-apiserver');
-    // A client that watches keeps it alive for a minute.
-    process.kill(pid, 'SIGTERM');
-    const ending = await found('it takes no connections', async () => {
-      const told = await local('status');
-      return told.code === 0 ? undefined : told;
-    });
-    expect(ending.out).toMatch(/✗ kube-apiserver (?:\(process \d+\) takes no connections|does not run)/);
-    const up = await local('up');
-    expect(up).toMatchObject({ code: 0 });
-    const after = await status();
-    expect(after.running).toBe(true);
-    expect(pidOf(after, 'kube-apiserver')).not.toBe(pid);
-  }, 240_000);
+  itInFull(
+    'an apiserver that was told to end takes no connections while it does: status says so, and up starts it when it has',
+    async () => {
+      const before = await status();
+      const pid = pidOf(before, 'kube-apiserver');
+      // A client that watches keeps it alive for a minute.
+      process.kill(pid, 'SIGTERM');
+      const ending = await found('it takes no connections', async () => {
+        const told = await local('status');
+        return told.code === 0 ? undefined : told;
+      });
+      expect(ending.out).toMatch(/✗ kube-apiserver (?:\(process \d+\) takes no connections|does not run)/);
+      const up = await local('up');
+      expect(up).toMatchObject({ code: 0 });
+      const after = await status();
+      expect(after.running).toBe(true);
+      expect(pidOf(after, 'kube-apiserver')).not.toBe(pid);
+    },
+    240_000,
+  );
 
   it('a component that has crashed is named, with the end of its log, and up starts it again', async () => {
     const before = await status();

@@ -18,6 +18,7 @@ import { runCli } from '../support/cli.ts';
 import { Cluster } from '../support/cluster.ts';
 import { useControlPlane } from '../support/control-plane.ts';
 import { COMMAND_LOOK_MS, found } from '../support/eventually.ts';
+import { itInFull } from '../support/full-suite.ts';
 import { TestRepository } from '../support/git-repository.ts';
 import { GitServer } from '../support/git-server.ts';
 import { useLanes } from '../support/lanes.ts';
@@ -720,29 +721,33 @@ describe('a receiver that does not take the news', () => {
 });
 
 describe('Temporal that is away', () => {
-  it('is why a commit waits', async () => {
-    await controlPlane().stop('temporal');
-    const sha = await shop.commit({ 'config.yaml': configMap('waiting') }, 'waiting');
-    const away = /is next; Temporal at \S+ does not answer/;
-    let last = '';
-    const view = await found(
-      'it is told',
-      async () => {
-        last = (await cli('get repositories -o json')).out;
-        const { items } = JSON.parse(last) as { items: RepositoryView[] };
-        return items.find(({ name, message }) => name === 'shop' && away.test(message));
-      },
-      30_000,
-      () => last,
-    );
-    expect(view).toMatchObject({ state: 'Pending' });
-    expect((await cli('get repositories')).err).toMatch(/^warning: Temporal at \S+ does not answer/);
-    await controlPlane().start('temporal');
-    await untilShop('synced', ({ state, applied }) => state === 'Synced' && applied === sha);
-    await found('the warning has gone', async () =>
-      (await cli('get repositories')).err === '' ? true : undefined,
-    );
-  }, 90_000);
+  itInFull(
+    'is why a commit waits',
+    async () => {
+      await controlPlane().stop('temporal');
+      const sha = await shop.commit({ 'config.yaml': configMap('waiting') }, 'waiting');
+      const away = /is next; Temporal at \S+ does not answer/;
+      let last = '';
+      const view = await found(
+        'it is told',
+        async () => {
+          last = (await cli('get repositories -o json')).out;
+          const { items } = JSON.parse(last) as { items: RepositoryView[] };
+          return items.find(({ name, message }) => name === 'shop' && away.test(message));
+        },
+        30_000,
+        () => last,
+      );
+      expect(view).toMatchObject({ state: 'Pending' });
+      expect((await cli('get repositories')).err).toMatch(/^warning: Temporal at \S+ does not answer/);
+      await controlPlane().start('temporal');
+      await untilShop('synced', ({ state, applied }) => state === 'Synced' && applied === sha);
+      await found('the warning has gone', async () =>
+        (await cli('get repositories')).err === '' ? true : undefined,
+      );
+    },
+    90_000,
+  );
 });
 
 describe('what somebody does to the ConfigMaps', () => {
@@ -767,26 +772,30 @@ describe('what somebody does to the ConfigMaps', () => {
     await untilShop('synced', ({ state }) => state === 'Synced');
   }, 90_000);
 
-  it('an inventory that may not be written for a while has its commit wait, and say why, until it may', async () => {
-    const why =
-      /PUT configmaps fairlead-system\/fairlead-shop: .*no change of fairlead-shop.*`fairlead check --worker`/;
-    const allow = await refuseChange(cluster.client, 'fairlead-system', 'fairlead-shop');
-    let sha: string;
-    try {
-      sha = await shop.commit({ 'config.yaml': configMap('unwritten') }, 'unwritten');
-      // It is looked for when somebody asks; how far it is after five seconds is a matter of the machine.
-      expect(await cli('sync shop --timeout 5s')).toMatchObject({ code: 3 });
-      const { state } = await untilShop('waiting for it', ({ message }) => why.test(message));
-      expect(state).toBe('Progressing');
-      expect(await cli('sync shop --timeout 5s')).toMatchObject({
-        code: 3,
-        err: expect.stringMatching(why),
-      });
-    } finally {
-      await allow();
-    }
-    await untilShop('synced by itself', ({ state, applied }) => state === 'Synced' && applied === sha);
-  }, 90_000);
+  itInFull(
+    'an inventory that may not be written for a while has its commit wait, and say why, until it may',
+    async () => {
+      const why =
+        /PUT configmaps fairlead-system\/fairlead-shop: .*no change of fairlead-shop.*`fairlead check --worker`/;
+      const allow = await refuseChange(cluster.client, 'fairlead-system', 'fairlead-shop');
+      let sha: string;
+      try {
+        sha = await shop.commit({ 'config.yaml': configMap('unwritten') }, 'unwritten');
+        // It is looked for when somebody asks; how far it is after five seconds is a matter of the machine.
+        expect(await cli('sync shop --timeout 5s')).toMatchObject({ code: 3 });
+        const { state } = await untilShop('waiting for it', ({ message }) => why.test(message));
+        expect(state).toBe('Progressing');
+        expect(await cli('sync shop --timeout 5s')).toMatchObject({
+          code: 3,
+          err: expect.stringMatching(why),
+        });
+      } finally {
+        await allow();
+      }
+      await untilShop('synced by itself', ({ state, applied }) => state === 'Synced' && applied === sha);
+    },
+    90_000,
+  );
 
   it('a list of what is followed that was deleted makes no false claim, and is waited for', async () => {
     // It would be there again within seconds.

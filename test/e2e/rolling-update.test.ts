@@ -20,6 +20,7 @@ import { Cluster } from '../support/cluster.ts';
 import { ControllerHistory } from '../support/controller-history.ts';
 import { useControlPlane } from '../support/control-plane.ts';
 import { found } from '../support/eventually.ts';
+import { itInFull } from '../support/full-suite.ts';
 import { useLanes } from '../support/lanes.ts';
 import type { WorkerProcess } from '../support/worker-process.ts';
 import { startWorker } from '../support/worker-process.ts';
@@ -139,7 +140,7 @@ describe('rolling update of a ReplicationController', () => {
     expect(history.within(begun, budget)).toEqual(budget);
   }
 
-  it(
+  itInFull(
     'goes on after its worker was killed: at its beginning, in its middle, and within the rename',
     inLane(async () => {
       const here = await scene('rc-frail');

@@ -13,22 +13,27 @@ import Sequencer from '@jest/test-sequencer';
  */
 const LONGEST = [
   'crash-sample',
-  'rolling-update-git',
   'drift',
-  'bootstrap',
-  'faults-objects',
+  'rolling-update-git',
   'daemonset-nodes',
   'faults-servers',
   'demo',
   'repository-verbs',
-  'handed-over',
-  'sync',
-  'faults-workers',
-  'cli-wishes',
-  'cli',
-  'statefulset',
-  'rolling-update',
+  'faults-objects',
   'bad-inputs',
+  'faults-workers',
+  'rolling-update-rename',
+  'rolling-update-by-hand',
+  'bootstrap',
+  'sync',
+  'cli-wishes',
+  'sync-by-hand',
+  'handed-over',
+  'daemonset-large',
+  'git',
+  'commit-to-pods',
+  'deployment',
+  'waves',
   'faults-two-clusters',
 ].map((name) => `${name}.test.ts`);
 
@@ -36,7 +41,7 @@ const LONGEST = [
 export default class LongestFirst extends Sequencer {
   async sort(tests) {
     const rankOf = ({ path }) => {
-      const index = path.includes('/e2e/') ? LONGEST.indexOf(basename(path)) : -1;
+      const index = /\/e2e(-full)?\//.test(path) ? LONGEST.indexOf(basename(path)) : -1;
       return index === -1 ? LONGEST.length : index;
     };
     return [...(await super.sort(tests))].sort((a, b) => rankOf(a) - rankOf(b));

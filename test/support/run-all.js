@@ -1,5 +1,5 @@
 /**
- * `npm test`: all tests, in two runs of jest. Files that start servers also wait for them, so three at a time are quicker, also on two
+ * `npm test`, and with FAIRLEAD_TEST=full `npm run test:full`: all tests of the suite, in two runs of jest. Files that start servers also wait for them, so three at a time are quicker, also on two
  * cores; those of test/e2e-alone measure times of less than a second, and have the machine for themselves. With arguments, one run with
  * them. The last line is the sum (summary-reporter.js); the exit code is 0 only when both went well.
  */
@@ -9,7 +9,8 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 
 const jest = join(createRequire(import.meta.url).resolve('jest/package.json'), '..', 'bin', 'jest.js');
-const beside = ['unit', 'workflows', 'e2e'];
+const isFull = process.env['FAIRLEAD_TEST'] === 'full';
+const beside = ['unit', 'workflows', 'e2e', ...(isFull ? ['e2e-full'] : [])];
 const alone = ['e2e-alone'];
 
 function run(args, environment = {}) {

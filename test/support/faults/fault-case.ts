@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, it } from '@jest/globals';
 import type { WorkloadApi } from '../../../kubernetes/workload-api.ts';
 import { WORKLOAD_APIS } from '../../../kubernetes/workload-api.ts';
 import type { ControlPlane } from '../../../local/control-plane.ts';
+import { IS_FULL } from '../full-suite.ts';
 import type { Scene, SceneOptions } from '../scene.ts';
 import { giveBack, takeControlPlane } from '../shared-control-plane.ts';
 import { Stage } from '../stage.ts';
@@ -112,16 +113,15 @@ export function useBenches(options: { readonly owner?: string } = {}): (api: Wor
 
 /**
  * The cases side by side: all of them, or so many at once in each workload API (each with its own workers). What is disturbed is the one
- * mechanism of both APIs, so the cases take turns between them; `npm run test:faults` runs each in both.
+ * mechanism of both APIs, so the cases take turns between them; the full suite runs each in both.
  */
 export function runFaultCases(
   cases: readonly FaultCase[],
   bench: (api: WorkloadApi) => Bench,
   options: { readonly timeoutMs: number; readonly atOnce?: number },
 ): void {
-  const isInBoth = process.env['FAIRLEAD_TEST_FAULTS'] === 'in both APIs';
   const all = cases.flatMap((row, index) =>
-    WORKLOAD_APIS.filter((_, at) => isInBoth || at === index % WORKLOAD_APIS.length).map((api) => ({
+    WORKLOAD_APIS.filter((_, at) => IS_FULL || at === index % WORKLOAD_APIS.length).map((api) => ({
       ...row,
       api,
     })),
