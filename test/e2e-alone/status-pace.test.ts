@@ -3,15 +3,13 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import type { KubernetesObject, Pod } from '../../planners/objects.ts';
-import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
 import { builtWorker } from '../support/built-worker.ts';
 import { Cluster } from '../support/cluster.ts';
 import { useControlPlaneOfBoth } from '../support/control-plane.ts';
-import { firstUnlessFull } from '../support/full-suite.ts';
+import { apisOf } from '../support/full-suite.ts';
 import { startWorker } from '../support/worker-process.ts';
 import type { WorkerProcess } from '../support/worker-process.ts';
 
-const APIS: readonly WorkloadApi[] = ['fairlead.dev/v1beta1', 'apps/v1'];
 const WITHIN_MS = 1_000;
 /** A machine that does something else for a moment may be late once; a writer that is slow is late each time. */
 const TRIES = 3;
@@ -43,7 +41,7 @@ function lagOf(truth: readonly Reading[], told: readonly Reading[]): number {
 
 const controlPlaneOf = useControlPlaneOfBoth({ nodes: 1 });
 
-describe.each(firstUnlessFull(APIS))('the status of a StatefulSet (%s)', (api) => {
+describe.each(apisOf('fairlead.dev/v1beta1'))('the status of a StatefulSet (%s)', (api) => {
   const controlPlane = controlPlaneOf(api);
   let cluster: Cluster;
   let worker: WorkerProcess;

@@ -5,7 +5,7 @@ import { describe, expect, it } from '@jest/globals';
 import { addNodes, removeNode } from '../../local/nodes.ts';
 import type { Pod } from '../../planners/objects.ts';
 import { BudgetChecker } from '../support/budget-checker-process.ts';
-import { allAt, imageOf, nodesOf, uidOf, useBothGrounds } from '../support/daemonset-ground.ts';
+import { allAt, imageOf, nodesOf, uidOf, useGrounds } from '../support/daemonset-ground.ts';
 
 const NODES = 200;
 const BUDGET = 50;
@@ -13,11 +13,11 @@ const BUDGET = 50;
 const PLAN_AGE_MS = 5_000;
 
 describe('a DaemonSet on 200 nodes', () => {
-  const { both } = useBothGrounds(NODES);
+  const { inApis } = useGrounds(NODES, 'fairlead.dev/v1beta1');
 
   it(
     'seed 000 "at most one daemon pod per node; adding or deleting nodes won’t break that": ten join and ten leave during a rollout',
-    both(async (ground) => {
+    inApis(async (ground) => {
       const { client } = ground.cluster();
       const checker = await BudgetChecker.start(ground.controlPlane());
       try {

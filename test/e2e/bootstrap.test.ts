@@ -15,6 +15,7 @@ import { builtWorker } from '../support/built-worker.ts';
 import { Cluster, isReady } from '../support/cluster.ts';
 import { useControlPlaneOfBoth } from '../support/control-plane.ts';
 import { found } from '../support/eventually.ts';
+import { apisOf } from '../support/full-suite.ts';
 import { useLanes } from '../support/lanes.ts';
 import { conditionOf } from '../support/scene.ts';
 import type { StatefulSetDescription } from '../support/statefulset-manifest.ts';
@@ -22,7 +23,7 @@ import { untilObjects } from '../support/until-objects.ts';
 import { startWorker } from '../support/worker-process.ts';
 import type { WorkerProcess } from '../support/worker-process.ts';
 
-const APIS: readonly WorkloadApi[] = ['fairlead.dev/v1beta1', 'apps/v1'];
+const APIS = apisOf('fairlead.dev/v1beta1');
 
 /** Several plays go on at a time. */
 const PATIENCE_MS = 150_000;

@@ -10,19 +10,18 @@ import type { Connection } from '../../kubernetes/kubeconfig.ts';
 import { loadConnection } from '../../kubernetes/kubeconfig.ts';
 import { setImage } from '../../kubernetes/template-edits.ts';
 import { pauseWorkload, resumeWorkload, undoWorkload } from '../../kubernetes/wishes.ts';
-import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
 import { groupVersion } from '../../kubernetes/workload-api.ts';
 import { rolloutWorkflowId } from '../../workflows/messages.ts';
 import { runCli } from '../support/cli.ts';
 import type { CliScene } from '../support/cli-ground.ts';
 import { useCliGround } from '../support/cli-ground.ts';
 import { useControlPlaneOfBoth } from '../support/control-plane.ts';
+import { apisOf } from '../support/full-suite.ts';
 import { useLanes } from '../support/lanes.ts';
 import { found } from '../support/eventually.ts';
 import { statusOf } from '../support/in-place-ground.ts';
 import { statefulSetManifest } from '../support/statefulset-manifest.ts';
 
-const APIS: readonly WorkloadApi[] = ['fairlead.dev/v1beta1', 'apps/v1'];
 const PAUSED = 'fairlead.dev/paused';
 const PINNED = 'fairlead.dev/pinned';
 
@@ -30,7 +29,10 @@ const PINNED = 'fairlead.dev/pinned';
 const PATIENCE_MS = 150_000;
 
 const controlPlaneOf = useControlPlaneOfBoth({ nodes: 3 });
-const GROUNDS = APIS.map((api) => ({ api, ground: useCliGround(api, controlPlaneOf(api)) }));
+const GROUNDS = apisOf('fairlead.dev/v1beta1').map((api) => ({
+  api,
+  ground: useCliGround(api, controlPlaneOf(api)),
+}));
 const inLane = useLanes(4);
 
 describe.each(GROUNDS)('wishes of operators ($api)', ({ api, ground }) => {

@@ -8,13 +8,12 @@ import { promisify } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
 
 import type { Io } from '../../cli/io.ts';
-import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
 import { groupVersion } from '../../kubernetes/workload-api.ts';
 import { ANNOTATION } from '../../planners/names.ts';
 import { microTime } from '../../worker/lease.ts';
 import { builtWorker } from '../support/built-worker.ts';
 import { eventually } from '../support/eventually.ts';
-import { firstUnlessFull } from '../support/full-suite.ts';
+import { apisOf } from '../support/full-suite.ts';
 import { TestRepository } from '../support/git-repository.ts';
 import { statefulSetManifest } from '../support/statefulset-manifest.ts';
 import type { CliScene } from '../support/cli-ground.ts';
@@ -22,14 +21,13 @@ import { useCliGround } from '../support/cli-ground.ts';
 import { useControlPlaneOfBoth } from '../support/control-plane.ts';
 import { useLanes } from '../support/lanes.ts';
 
-const APIS: readonly WorkloadApi[] = ['fairlead.dev/v1beta1', 'apps/v1'];
 const PAUSED = 'fairlead.dev/paused';
 
 /** Several plays go on at a time. */
 const PATIENCE_MS = 150_000;
 
 const controlPlaneOf = useControlPlaneOfBoth({ nodes: 3 });
-const GROUNDS = firstUnlessFull(APIS).map((api) => ({ api, ground: useCliGround(api, controlPlaneOf(api)) }));
+const GROUNDS = apisOf('apps/v1').map((api) => ({ api, ground: useCliGround(api, controlPlaneOf(api)) }));
 const inLane = useLanes(4);
 
 describe.each(GROUNDS)('command line ($api)', ({ api, ground }) => {

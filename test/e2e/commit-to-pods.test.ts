@@ -14,6 +14,7 @@ import { runCli } from '../support/cli.ts';
 import { Cluster } from '../support/cluster.ts';
 import { playOnAll } from '../support/both-apis.ts';
 import { useControlPlaneOfBoth } from '../support/control-plane.ts';
+import { itInFull } from '../support/full-suite.ts';
 import { HistoryGround } from '../support/history-ground.ts';
 import { imageOf, uidOf } from '../support/scene.ts';
 import type { StatefulSetDescription } from '../support/statefulset-manifest.ts';
@@ -260,7 +261,7 @@ describe('a commit becomes a finished rollout', () => {
     120_000,
   );
 
-  it(
+  itInFull(
     'what a rollout may go back to is pruned once there is nothing to go back for',
     both(async (side) => {
       const { manifest, applied, untilClosed, allAt } = side;

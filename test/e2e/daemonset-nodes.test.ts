@@ -5,7 +5,7 @@ import { describe, expect, it } from '@jest/globals';
 import { isReady } from '../../planners/availability.ts';
 import type { Node, Pod } from '../../planners/objects.ts';
 import type { DaemonGround } from '../support/daemonset-ground.ts';
-import { NODES, allAt, imageOf, nodesOf, uidOf, useBothGrounds } from '../support/daemonset-ground.ts';
+import { NODES, allAt, imageOf, nodesOf, uidOf, useGrounds } from '../support/daemonset-ground.ts';
 import { found } from '../support/eventually.ts';
 import { itInFull } from '../support/full-suite.ts';
 import { useLanes } from '../support/lanes.ts';
@@ -18,13 +18,13 @@ const DRAIN = 'fairlead.dev/drain';
 const PATIENCE_MS = 180_000;
 const UNTIL_MS = 60_000;
 
-const grounds = useBothGrounds(1);
+const grounds = useGrounds(1, 'fairlead.dev/v1beta1');
 
 type Play = (ground: DaemonGround, nodes: OwnNodes) => Promise<void>;
 
-/** Each in both workload APIs, on six nodes that no other has pods on. */
-function both(play: Play): () => Promise<void> {
-  return grounds.both(async (ground) => {
+/** Each on six nodes that no other has pods on. */
+function inApis(play: Play): () => Promise<void> {
+  return grounds.inApis(async (ground) => {
     const owner = `nodes-${Math.random().toString(36).slice(2, 8)}`;
     const nodes = await OwnNodes.create(ground.cluster().client, owner, 6);
     try {
@@ -108,7 +108,7 @@ async function dropBudget(ground: DaemonGround, namespace: string): Promise<void
 
 describe('nodes of a DaemonSet', () => {
   const lane = useLanes(3);
-  const inLane = (play: Play) => lane(both(play));
+  const inLane = (play: Play) => lane(inApis(play));
 
   it(
     'topologyKey: no node of the next zone before those of the last are available',
@@ -414,7 +414,7 @@ describe('nodes of a DaemonSet', () => {
   describe('drain', () => {
     itInFull(
       'killed while a node is cordoned: the next worker goes on, and uncordons only what we cordoned',
-      both(async (ground, nodes) => {
+      inApis(async (ground, nodes) => {
         const namespace = await shop(ground, nodes, 6, 6);
         await nodes.cordon(0);
         const description = await ground.deploy({ ...nodes.placement, drainTimeoutSeconds: 120 });

@@ -6,7 +6,7 @@ import { isReady } from '../../planners/availability.ts';
 import type { ControllerRevision, Pod } from '../../planners/objects.ts';
 import type { PodEvent } from '../support/cluster.ts';
 import type { DaemonGround } from '../support/daemonset-ground.ts';
-import { PODS, allAt, imageOf, nodesOf, uidOf, useBothGrounds } from '../support/daemonset-ground.ts';
+import { PODS, allAt, imageOf, nodesOf, uidOf, useGrounds } from '../support/daemonset-ground.ts';
 import type { DaemonSetDescription } from '../support/daemonset-manifest.ts';
 import { found } from '../support/eventually.ts';
 import { untilObjects } from '../support/until-objects.ts';
@@ -15,7 +15,7 @@ const NODES = 10;
 const HASH = 'controller-revision-hash';
 
 describe('seeds 002 and 000', () => {
-  const { both } = useBothGrounds(NODES);
+  const { inApis } = useGrounds(NODES, 'apps/v1');
   const isAgent = ({ metadata }: Pod) => metadata.labels?.['app'] === 'agent';
 
   /** Its cases have nodes of their own, by labels: they run side by side. */
@@ -41,7 +41,7 @@ describe('seeds 002 and 000', () => {
 
   it.concurrent(
     'seed 002 "the daemon controller can be reaped": cascading, pods and revisions go with it (C4)',
-    both(async (ground) => {
+    inApis(async (ground) => {
       const description = await ground.deploy();
       await untilRevisions(ground, description, 1);
       await ground.cluster().client.delete(ground.path(description), { propagationPolicy: 'Foreground' });
@@ -53,7 +53,7 @@ describe('seeds 002 and 000', () => {
 
   it.concurrent(
     'seed 002 "the daemon controller can be reaped": orphaned, its pods stay, and the next of that name adopts them (C4, C5)',
-    both(async (ground) => {
+    inApis(async (ground) => {
       const description = await ground.deploy();
       const before = await ground.untilPods(description, 'ten', allAt('agent:1', NODES));
       await ground.cluster().client.delete(ground.path(description), { propagationPolicy: 'Orphan' });
@@ -74,7 +74,7 @@ describe('seeds 002 and 000', () => {
 
   it.concurrent(
     'seed 002 "a pod whose labels no longer match": it is released, and another one takes its place (C4, C5)',
-    both(async (ground) => {
+    inApis(async (ground) => {
       const description = await ground.deploy();
       const [first] = await ground.untilPods(description, 'ten', allAt('agent:1', NODES));
       const { namespace } = description;
@@ -96,7 +96,7 @@ describe('seeds 002 and 000', () => {
 
   it.concurrent(
     'seed 002 "using the pod’s node name field" and "node selector": it runs on that node alone (D1)',
-    both(async (ground) => {
+    inApis(async (ground) => {
       const description = await ground.deploy({ podSpec: { nodeName: 'node-7' } });
       expect(nodesOf(await ground.untilPods(description, 'one', allAt('agent:1', 1)))).toEqual(['node-7']);
       await labelNodes(ground, ['node-2', 'node-3'], 'by-selector');
@@ -113,7 +113,7 @@ describe('seeds 002 and 000', () => {
 
   it.concurrent(
     'seed 000 "Users can use node labels to choose which nodes": updates only affect pods on those nodes (D1, D9)',
-    both(async (ground) => {
+    inApis(async (ground) => {
       const { client } = ground.cluster();
       await labelNodes(ground, ['node-1', 'node-3'], 'daemons');
       const description = await ground.deploy({ nodeSelector: { daemons: 'yes' } });
@@ -149,7 +149,7 @@ describe('seeds 002 and 000', () => {
 
   it.concurrent(
     'seed 000 "rollover updates": an update in the middle of another takes over, and nothing new comes of the first',
-    both(async (ground) => {
+    inApis(async (ground) => {
       const slow = { templateAnnotations: { 'sim.fairlead.dev/ready-delay': '600ms' } };
       const description = await ground.deploy({ maxUnavailable: 2, ...slow });
       const record = await ground.cluster().recordPods(description.namespace);
@@ -173,7 +173,7 @@ describe('seeds 002 and 000', () => {
 
   it.concurrent(
     'seed 000 "needs to be ready for a specific amount of time": the next node waits for minReadySeconds (C1)',
-    both(async (ground) => {
+    inApis(async (ground) => {
       await labelNodes(ground, ['node-4', 'node-5'], 'patient');
       const description = await ground.deploy({ nodeSelector: { patient: 'yes' }, minReadySeconds: 2 });
       const record = await ground.cluster().recordPods(description.namespace);
@@ -197,7 +197,7 @@ describe('seeds 002 and 000', () => {
 
   it(
     'seed 000 "a daemon pod can no longer fit": it waits within the budget, and with room made by hand the rollout succeeds',
-    both(async (ground) => {
+    inApis(async (ground) => {
       await labelNodes(ground, ['node-8'], 'full');
       const description = await ground.deploy({ nodeSelector: { full: 'yes' }, requests: { cpu: '1' } });
       await fill(ground, description, 'node-8');
@@ -212,7 +212,7 @@ describe('seeds 002 and 000', () => {
 
   it.concurrent(
     'seed 000 "each pod can still fit": with a priorityClassName pods of less priority make room',
-    both(async (ground) => {
+    inApis(async (ground) => {
       await labelNodes(ground, ['node-9'], 'preempted');
       const { client } = ground.cluster();
       await client.create(
@@ -240,7 +240,7 @@ describe('seeds 002 and 000', () => {
 
   it(
     'seed 000 "which version is this DaemonSet pod", "view the history" and "rollback": get, history, undo (D4, D19)',
-    both(async (ground) => {
+    inApis(async (ground) => {
       const description = await ground.deploy({ maxUnavailable: NODES, partition: 6 });
       const { namespace } = description;
       await ground.apply({ ...description, image: 'agent:2' });

@@ -2,17 +2,15 @@
 
 import { describe, expect, it } from '@jest/globals';
 
-import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
 import { isReady } from '../../planners/availability.ts';
 import type { KubernetesObject, Pod } from '../../planners/objects.ts';
 import { useControlPlaneOfBoth } from '../support/control-plane.ts';
 import { PODS, allAt, imageOf, nodesOf, uidOf, useDaemonGround } from '../support/daemonset-ground.ts';
-
-const APIS: readonly WorkloadApi[] = ['fairlead.dev/v1beta1', 'apps/v1'];
+import { apisOf } from '../support/full-suite.ts';
 
 const controlPlaneOf = useControlPlaneOfBoth({ nodes: 5 });
 
-describe.each(APIS)('DaemonSet (%s)', (api) => {
+describe.each(apisOf('apps/v1'))('DaemonSet (%s)', (api) => {
   const ground = useDaemonGround(api, controlPlaneOf(api));
   const { apply, deploy, untilPods, untilReady, patchNode } = ground;
 

@@ -3,12 +3,12 @@
 import { describe, expect, it } from '@jest/globals';
 import { Client, Connection } from '@temporalio/client';
 
-import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
 import { DEPLOYMENT_ANNOTATION } from '../../planners/names.ts';
 import type { ReplicaSet } from '../../planners/objects.ts';
 import { rolloutWorkflowId } from '../../workflows/messages.ts';
 import { found } from '../support/eventually.ts';
 import { alterReplicaSets } from '../support/altering-policy.ts';
+import { apisOf } from '../support/full-suite.ts';
 import { TemporalRuns } from '../support/temporal-runs.ts';
 import { useLanes } from '../support/lanes.ts';
 import { playOnAll } from '../support/both-apis.ts';
@@ -25,8 +25,6 @@ import {
   useDeploymentGround,
 } from '../support/deployment-ground.ts';
 
-const APIS: readonly WorkloadApi[] = ['fairlead.dev/v1beta1', 'apps/v1'];
-
 /** A test may wait for those that were declared before. */
 const TIMEOUT_MS = 240_000;
 
@@ -39,12 +37,15 @@ const total = (sets: readonly ReplicaSet[]) => sizes(sets).reduce((sum = 0, size
 
 describe('Deployment', () => {
   const controlPlaneOf = useControlPlaneOfBoth({ nodes: 3 });
-  const GROUNDS = APIS.map((api) => ({ api, ground: useDeploymentGround(api, controlPlaneOf(api)) }));
+  const GROUNDS = apisOf('fairlead.dev/v1beta1').map((api) => ({
+    api,
+    ground: useDeploymentGround(api, controlPlaneOf(api)),
+  }));
 
   const inLane = useLanes(4);
 
-  /** Mostly waiting: in both workload APIs at once, and beside other tests. */
-  function both(play: (ground: DeploymentGround) => Promise<void>): () => Promise<void> {
+  /** Mostly waiting: in several workload APIs at once, and beside other tests. */
+  function inApis(play: (ground: DeploymentGround) => Promise<void>): () => Promise<void> {
     return inLane(async () => {
       await playOnAll(GROUNDS, async ({ ground }) => await play(ground));
     });
@@ -52,7 +53,7 @@ describe('Deployment', () => {
 
   it(
     'seed 004, line by line: change-cause, image, history, undo, undo to a revision, pause, resume, scale, stall, restart',
-    both(async (ground) => {
+    inApis(async (ground) => {
       const caused = (cause: string) => ({ 'kubernetes.io/change-cause': cause });
       // A short deadline of the last step would pass in a slow one before.
       const wanted = await ground.deploy({
@@ -144,7 +145,7 @@ describe('Deployment', () => {
 
   it(
     'P2, P4, P5, P10, P11, P15–P17: made, rolled within its bounds, and told truly',
-    both(async (ground) => {
+    inApis(async (ground) => {
       const cause = { 'kubernetes.io/change-cause': 'first' };
       const wanted = await ground.deploy({ annotations: cause });
       const before = await ground.untilPods(wanted, 'four', allAt('api:1', 4));
@@ -204,7 +205,7 @@ describe('Deployment', () => {
 
   it(
     'P11, P16–P19: a bad image stalls within the budget, says so, and is left by an undo that re-uses the old ReplicaSet',
-    both(async (ground) => {
+    inApis(async (ground) => {
       // Long enough for a busy machine to make every pod that it will: one that comes later is progress.
       const wanted = await ground.deploy({ progressDeadlineSeconds: 8 });
       const before = await ground.untilPods(wanted, 'four', allAt('api:1', 4));
@@ -255,7 +256,7 @@ describe('Deployment', () => {
 
   it(
     'P9: paused, two changes are one rollout when it is resumed; scaling goes on meanwhile',
-    both(async (ground) => {
+    inApis(async (ground) => {
       const wanted = await ground.deploy();
       expect((await ground.cli('rollout pause deploy/api --reason two-changes', wanted.namespace)).code).toBe(
         0,
@@ -285,7 +286,7 @@ describe('Deployment', () => {
 
   it(
     'P9: of a native Deployment a pause of fairlead is one for kubectl, and the other way round',
-    both(async (ground) => {
+    inApis(async (ground) => {
       // Of custom resources kubectl knows no pause.
       if (ground.api !== 'apps/v1') return;
       const wanted = await ground.deploy({ replicas: 2 });
@@ -323,7 +324,7 @@ describe('Deployment', () => {
 
   it(
     'P7, P8: scaled in the middle of a rollout each ReplicaSet gets its share, and a newer template takes over',
-    both(async (ground) => {
+    inApis(async (ground) => {
       const wanted = await ground.deploy({ replicas: 8, strategy: rolling(2, 2) });
       await ground.apply({ ...wanted, image: 'api:bad' });
       await ground.untilSets(wanted, 'in the middle', (sets) => sizes(sets).join() === '6,4');
@@ -341,7 +342,7 @@ describe('Deployment', () => {
 
   it(
     'P12: Recreate has pods of one template at a time; P14: history beyond the limit goes',
-    both(async (ground) => {
+    inApis(async (ground) => {
       const wanted = await ground.deploy({ strategy: { type: 'Recreate' }, revisionHistoryLimit: 1 });
       const record = await ground.cluster().recordPods(wanted.namespace);
       const before = await ground.untilPods(wanted, 'four', allAt('api:1', 4));
@@ -365,7 +366,7 @@ describe('Deployment', () => {
 
   it(
     'KEP-5882: with TerminationComplete there are never more pods than replicas and surge, terminating ones included',
-    both(async (ground) => {
+    inApis(async (ground) => {
       const wanted = await ground.deploy({
         podReplacementPolicy: 'TerminationComplete',
         strategy: rolling(1, 0),
@@ -392,7 +393,7 @@ describe('Deployment', () => {
 
   it(
     'design: abort goes back to the last complete revision and pins it; so does a deadline with Rollback',
-    both(async (ground) => {
+    inApis(async (ground) => {
       const wanted = await ground.deploy();
       await ground.apply({ ...wanted, image: 'api:bad' });
       await ground.untilSets(wanted, 'in the middle', (sets) => sizes(sets).join() === '3,2');
@@ -419,7 +420,7 @@ describe('Deployment', () => {
 
   it(
     'design: a run that was terminated is told, and started again by retry alone',
-    both(async (ground) => {
+    inApis(async (ground) => {
       const wanted = await ground.deploy({ replicas: 2 });
       const { namespace, name } = wanted;
       await ground.apply({ ...wanted, image: 'api:bad' });
@@ -449,7 +450,7 @@ describe('Deployment', () => {
 
   it(
     'P3, C4: orphans are adopted with their pods; a name that another owner has taken is passed over',
-    both(async (ground) => {
+    inApis(async (ground) => {
       const wanted = await ground.deploy({ replicas: 2 });
       const pods = await ground.untilPods(wanted, 'two', allAt('api:1', 2));
       const [first] = await ground.untilSets(wanted, 'one', (sets) => sets.length === 1);
@@ -503,7 +504,7 @@ describe('Deployment', () => {
 
   it(
     'a policy that changes ReplicaSets: each template has one all the same, is rolled out and gone back to, and it is told',
-    both(async (ground) => {
+    inApis(async (ground) => {
       const wanted = await ground.deploy({ replicas: 2 });
       const { namespace } = wanted;
       const mend = await alterReplicaSets(ground.cluster().client, namespace);
@@ -533,7 +534,7 @@ describe('Deployment', () => {
 
   it(
     'P6: the annotation deprecated.deployment.rollback.to goes back, and is taken away',
-    both(async (ground) => {
+    inApis(async (ground) => {
       const wanted = await ground.deploy({ replicas: 2 });
       await ground.apply({ ...wanted, image: 'api:2' });
       await ground.untilPods(wanted, 'all new', allAt('api:2', 2));

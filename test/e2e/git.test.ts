@@ -12,6 +12,7 @@ import { formatProblem, problem } from '../../git/problems.ts';
 import { SourceReporter } from '../../git/source-report.ts';
 import { commitWorkflowId, syncWorkflowId } from '../../workflows/sync-messages.ts';
 import { configMap, service, useCommitGround } from '../support/commit-ground.ts';
+import { itInFull } from '../support/full-suite.ts';
 import type { FileChange } from '../support/git-repository.ts';
 import { INVENTORY_NAMESPACE } from '../support/git-sync.ts';
 import { useLanes } from '../support/lanes.ts';
@@ -503,7 +504,7 @@ spec:
 });
 
 describe('a Service that is renamed', () => {
-  it(
+  itInFull(
     'and keeps its node port, or its cluster IP, names the one that has it, and is applied when that is gone',
     inLane(async () => {
       const repository = await follow('renamed-service');

@@ -461,7 +461,7 @@ describe('sync and history', () => {
   });
 
   // Here begin those that have a repository of their own.
-  it(
+  itInFull(
     'says that no worker can go on with its run, as check does, and how to have another one',
     inLane(async () => {
       const workflowId = syncWorkflowId('verbs', 'lost');

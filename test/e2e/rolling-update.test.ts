@@ -176,14 +176,19 @@ describe('rolling update of a ReplicationController', () => {
       const here = await scene();
       const { cli, spawned, pods, records, history, namespace } = here;
       const begun = performance.now();
+      // Held until the second is there, which would else find it done on a machine that is slow to end this one and to start that.
+      let paused: Promise<unknown> | undefined;
       const first = await spawned(
         'rolling-update foo --image=foo:2 --poll-interval 100ms --reason test',
-        (out) => out.includes('rolling: foo'),
+        (out) => {
+          if (!out.includes('rolling: foo')) return false;
+          paused ??= cli('rollout pause rc/foo');
+          return true;
+        },
       );
+      await paused;
       expect(first).toMatchObject({ code: 130, err: expect.stringContaining('the same command attaches') });
 
-      // Held until the second is there, which would else find it done on a machine that is slow to start it.
-      await cli('rollout pause rc/foo');
       const atRename = podsAtRename(here);
       let resumed: Promise<unknown> | undefined;
       const second = await spawned('rolling-update foo --image=foo:2 --poll-interval 100ms', (out) => {

@@ -19,6 +19,7 @@ import {
 import type { KubernetesObject } from '../../planners/objects.ts';
 import { runCli } from '../support/cli.ts';
 import { found } from '../support/eventually.ts';
+import { itInFull } from '../support/full-suite.ts';
 import { useLanes } from '../support/lanes.ts';
 import type { FileChange } from '../support/git-repository.ts';
 import { GitServer } from '../support/git-server.ts';
@@ -63,7 +64,7 @@ async function lookedAt(repository: string, sha: string): Promise<void> {
 }
 
 describe('what waits for a clock', () => {
-  it(
+  itInFull(
     'a receiver that hangs holds no commit, not even when the sync continues as new; later it gets what is left, in order',
     inLane(async () => {
       const { git, name, repository } = await follow('hanging');

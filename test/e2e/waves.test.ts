@@ -10,6 +10,7 @@ import { commitProgressQuery, commitWorkflowId } from '../../workflows/sync-mess
 import type { CliRun } from '../support/cli.ts';
 import { runCli } from '../support/cli.ts';
 import { found } from '../support/eventually.ts';
+import { itInFull } from '../support/full-suite.ts';
 import { INVENTORY_NAMESPACE } from '../support/git-sync.ts';
 import { useLanes } from '../support/lanes.ts';
 import { configMap, playStatus, statefulSet } from '../support/small-manifests.ts';
@@ -125,7 +126,7 @@ describe('a later wave', () => {
     120_000,
   );
 
-  it(
+  itInFull(
     'of a newer commit begins anew: the wait of the older one ends with it',
     inLane(async () => {
       const { git, name, web, api } = await follow('newer');
@@ -146,7 +147,7 @@ describe('a later wave', () => {
     120_000,
   );
 
-  it(
+  itInFull(
     'is applied also where somebody deletes the inventory meanwhile: the commit makes it anew',
     inLane(async () => {
       const { git, name, web, api } = await follow('forgotten');
@@ -297,7 +298,7 @@ describe('a wave that does not get ready', () => {
     180_000,
   );
 
-  it(
+  itInFull(
     'is no matter for a commit that changes nothing after it',
     inLane(async () => {
       const { git, name, web, api } = await follow('nothing-later');
@@ -319,7 +320,7 @@ describe('a wave that does not get ready', () => {
     120_000,
   );
 
-  it(
+  itInFull(
     'because an operator rejected it: not before its manifest is corrected',
     inLane(async () => {
       const { git, name, web, api } = await follow('rejected');
@@ -471,7 +472,7 @@ describe('the last wave of a stage', () => {
     120_000,
   );
 
-  it(
+  itInFull(
     'goes by how a Job has ended that is gone, as its Events tell; where they tell nothing it has not completed',
     inLane(async () => {
       const { git, name, namespace } = await follow('gone');
@@ -495,7 +496,7 @@ describe('the last wave of a stage', () => {
     120_000,
   );
 
-  it(
+  itInFull(
     'and a Job without any: one that has failed when the rollouts are done fails its own commit alone',
     inLane(async () => {
       const { git, name, web } = await follow('no-waves');

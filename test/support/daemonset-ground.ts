@@ -5,14 +5,15 @@ import { afterAll, beforeAll } from '@jest/globals';
 import type { DaemonSetObject } from '../../kubernetes/daemonset-adapter.ts';
 import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
 import type { ControlPlane } from '../../local/control-plane.ts';
-import { WORKLOAD_APIS } from '../../kubernetes/workload-api.ts';
 import { isReady } from '../../planners/availability.ts';
 import type { Pod } from '../../planners/objects.ts';
+import { playOnAll } from './both-apis.ts';
 import type { CliRun } from './cli.ts';
 import { runCli } from './cli.ts';
 import { Cluster } from './cluster.ts';
 import { useControlPlane } from './control-plane.ts';
 import type { DaemonSetDescription } from './daemonset-manifest.ts';
+import { apisOf } from './full-suite.ts';
 import { untilObjects } from './until-objects.ts';
 import { startWorker } from './worker-process.ts';
 import type { WorkerProcess } from './worker-process.ts';
@@ -106,26 +107,22 @@ export function useDaemonGround(api: WorkloadApi, controlPlane: () => ControlPla
 }
 
 /**
- * The same in both workload APIs, each on a control plane of its own: what is done to nodes of the one is nothing to the other. `both` makes a test of a play: the two go on at once, for
- * most of it is waiting.
+ * In both workload APIs, each on a control plane of its own: what is done to nodes of the one is nothing to the other. In the short suite in
+ * `one` of them. `inApis` makes a test of a play: both go on at once, for most of it is waiting.
  */
-export function useBothGrounds(nodes: number) {
-  const grounds = WORKLOAD_APIS.map((api) => {
+export function useGrounds(nodes: number, one: WorkloadApi) {
+  const grounds = apisOf(one).map((api) => {
     const ground = useDaemonGround(api, useControlPlane({ workloadApi: api, nodes }));
     return { api, ground };
   });
-  function both(play: (ground: DaemonGround) => Promise<void>): () => Promise<void> {
+  function inApis(play: (ground: DaemonGround) => Promise<void>): () => Promise<void> {
     return async () => {
-      const ends = await Promise.allSettled(grounds.map(({ ground }) => play(ground)));
-      const failed = ends.flatMap((end, index) =>
-        end.status === 'rejected' ? [{ api: grounds[index]?.api, cause: end.reason as unknown }] : [],
-      );
-      const [first] = failed;
-      if (first !== undefined)
-        throw new Error(`in ${failed.map(({ api }) => api).join(' and ')}`, { cause: first.cause });
+      await playOnAll(grounds, async ({ ground }) => {
+        await play(ground);
+      });
     };
   }
-  return { both };
+  return { inApis };
 }
 
 export function imageOf({ spec }: Pod): string {

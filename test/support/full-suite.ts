@@ -5,11 +5,19 @@
 
 import { it } from '@jest/globals';
 
+import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
+import { WORKLOAD_APIS } from '../../kubernetes/workload-api.ts';
+
 /** Of what one mechanism does for several alike, `npm test` takes one, and has fewer places to crash at. */
 export const IS_FULL = process.env['FAIRLEAD_TEST'] === 'full';
 
 /** `it`, where the full suite runs; else the test is none of the run. */
 export const itInFull: (...given: Parameters<typeof it>) => void = IS_FULL ? it : () => undefined;
+
+/** Both workload APIs in the full suite, else this one. */
+export function apisOf(one: WorkloadApi): readonly WorkloadApi[] {
+  return WORKLOAD_APIS.filter((api) => IS_FULL || api === one);
+}
 
 /** All of them in the full suite, else the first. */
 export function firstUnlessFull<T>(all: readonly T[]): readonly T[] {

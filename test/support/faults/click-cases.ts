@@ -95,6 +95,7 @@ export const CLICK_CASES: readonly FaultCase[] = [
   },
   {
     name: 'Terminate: another template starts another run',
+    isForFull: true,
     run: async (bench) => {
       const scene = await midRollout(bench, 'terminate');
       await scene.runs.terminate();

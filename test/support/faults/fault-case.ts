@@ -14,6 +14,8 @@ import type { WorkerOptions, WorkerProcess } from '../worker-process.ts';
 
 export interface FaultCase {
   readonly name: string;
+  /** Another form of what a case beside it shows. */
+  readonly isForFull?: true;
   readonly run: (bench: Bench) => Promise<void>;
 }
 
@@ -120,13 +122,14 @@ export function runFaultCases(
   bench: (api: WorkloadApi) => Bench,
   options: { readonly timeoutMs: number; readonly atOnce?: number },
 ): void {
-  const all = cases.flatMap((row, index) =>
+  const played = cases.filter(({ isForFull }) => IS_FULL || isForFull !== true);
+  const all = played.flatMap((row, index) =>
     WORKLOAD_APIS.filter((_, at) => IS_FULL || at === index % WORKLOAD_APIS.length).map((api) => ({
       ...row,
       api,
     })),
   );
-  const { timeoutMs, atOnce = cases.length } = options;
+  const { timeoutMs, atOnce = played.length } = options;
   const size = atOnce * WORKLOAD_APIS.length;
   for (let first = 0; first < all.length; first += size) {
     // Jest runs the concurrent tests of one block together, and the blocks one after the other.

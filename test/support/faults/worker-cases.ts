@@ -201,6 +201,7 @@ export const WORKER_CASES: readonly FaultCase[] = [
   },
   {
     name: 'an apiserver that is slow: pods are made again while others of a large batch are still to be deleted',
+    isForFull: true,
     run: async (bench) => {
       const isDelete = ({ resource, verb }: ApiWrite) => resource === 'pods' && verb === 'delete';
       await throughProxy(
