@@ -35,6 +35,7 @@ import {
   useBadInputGround,
 } from '../support/bad-input-ground.ts';
 import { eventually } from '../support/eventually.ts';
+import { itInFull } from '../support/full-suite.ts';
 import type { FileChange } from '../support/git-repository.ts';
 import { TestRepository } from '../support/git-repository.ts';
 import type { Behaviour } from '../support/git-server.ts';
@@ -50,6 +51,9 @@ const ground = useBadInputGround();
 
 // One group of inputs after the other in each.
 const lanes = { https: useLanes(1), signed: useLanes(1), ssh: useLanes(1) };
+
+/** A minute of waiting for servers that do not answer. */
+const FOR_FULL: ReadonlySet<string> = new Set(['38, 39']);
 
 /** Afterwards all is put right by a good commit, which is seen to be applied. */
 function inputs(
@@ -70,7 +74,8 @@ function inputs(
       if (end === 'mended' || !isPlayed) await track.mend();
     }
   });
-  it(`${numbers}: ${what}`, body, 180_000);
+  const test = FOR_FULL.has(numbers) ? itInFull : it;
+  test(`${numbers}: ${what}`, body, 180_000);
 }
 
 /** The commit is refused before its first write, for these reasons and no others: how each line begins. */

@@ -100,7 +100,7 @@ describe('crash sample', () => {
       );
     const sample = [
       ...sampleOf(
-        places.filter(({ scenario, ...site }) => scenario.kind === 'StatefulSet' && isSampled(site)),
+        places.filter((place) => place.scenario.kind === 'StatefulSet' && isSampled(place)),
         BOTH_SIDES,
       ),
       ...Object.keys(FEW).flatMap(few),

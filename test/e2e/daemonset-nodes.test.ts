@@ -110,7 +110,7 @@ describe('nodes of a DaemonSet', () => {
   const lane = useLanes(3);
   const inLane = (play: Play) => lane(inApis(play));
 
-  it(
+  itInFull(
     'topologyKey: no node of the next zone before those of the last are available',
     inLane(async (ground, nodes) => {
       const description = await ground.deploy({ ...nodes.placement, maxUnavailable: 6, topologyKey: ZONE });

@@ -283,50 +283,54 @@ describe('sync and history', () => {
     expect(await cli('sync shop --by ada --reason again --timeout 30s')).toMatchObject({ code: 0 });
   }, 60_000);
 
-  it('waits for a run whose worker is too slow, as check says, and has nobody terminate it', async () => {
-    const workflowId = syncWorkflowId('verbs', 'shop');
-    const taskQueue = 'slow-worker';
-    const run = await temporal.workflow.start('sync', {
-      workflowId,
-      taskQueue,
-      workflowTaskTimeout: '1s',
-      workflowIdConflictPolicy: 'TERMINATE_EXISTING',
-    });
-    // A worker that asks for each task, and is too slow for all.
-    const { connection, workflowService } = temporal;
-    const over = new AbortController();
-    const poll = async () =>
-      await workflowService.pollWorkflowTaskQueue({ namespace: 'default', taskQueue: { name: taskQueue } });
-    const slow = (async () => {
-      while (!over.signal.aborted) await connection.withDeadline(Date.now() + 70_000, poll);
-    })();
-    try {
-      await found('its task was tried often', async () => {
-        const { raw } = await run.describe();
-        return (raw.pendingWorkflowTask?.attempt ?? 0) >= 3 ? true : undefined;
+  itInFull(
+    'waits for a run whose worker is too slow, as check says, and has nobody terminate it',
+    async () => {
+      const workflowId = syncWorkflowId('verbs', 'shop');
+      const taskQueue = 'slow-worker';
+      const run = await temporal.workflow.start('sync', {
+        workflowId,
+        taskQueue,
+        workflowTaskTimeout: '1s',
+        workflowIdConflictPolicy: 'TERMINATE_EXISTING',
       });
-      const { code, err } = await cli('sync shop --timeout 3s');
-      expect({ code, err }).toEqual({
-        code: 3,
-        err: expect.stringContaining('timed out waiting for shop: '),
-      });
-      expect(err).not.toContain('terminate');
-      const said = await found('check says so', async () => {
-        const { out } = await cli('check');
-        return out.includes('✔ runs of repositories') ? undefined : out;
-      });
-      expect(said).toContain(
-        `! runs of repositories the run ${workflowId} does not get on: its workflow task has timed out`,
-      );
-      expect(said).not.toContain('temporal workflow terminate');
-    } finally {
-      over.abort();
-      // The next try comes within seconds.
-      await slow;
-      await run.terminate();
-    }
-    expect(await cli('sync shop --timeout 30s')).toMatchObject({ code: 0 });
-  }, 120_000);
+      // A worker that asks for each task, and is too slow for all.
+      const { connection, workflowService } = temporal;
+      const over = new AbortController();
+      const poll = async () =>
+        await workflowService.pollWorkflowTaskQueue({ namespace: 'default', taskQueue: { name: taskQueue } });
+      const slow = (async () => {
+        while (!over.signal.aborted) await connection.withDeadline(Date.now() + 70_000, poll);
+      })();
+      try {
+        await found('its task was tried often', async () => {
+          const { raw } = await run.describe();
+          return (raw.pendingWorkflowTask?.attempt ?? 0) >= 3 ? true : undefined;
+        });
+        const { code, err } = await cli('sync shop --timeout 3s');
+        expect({ code, err }).toEqual({
+          code: 3,
+          err: expect.stringContaining('timed out waiting for shop: '),
+        });
+        expect(err).not.toContain('terminate');
+        const said = await found('check says so', async () => {
+          const { out } = await cli('check');
+          return out.includes('✔ runs of repositories') ? undefined : out;
+        });
+        expect(said).toContain(
+          `! runs of repositories the run ${workflowId} does not get on: its workflow task has timed out`,
+        );
+        expect(said).not.toContain('temporal workflow terminate');
+      } finally {
+        over.abort();
+        // The next try comes within seconds.
+        await slow;
+        await run.terminate();
+      }
+      expect(await cli('sync shop --timeout 30s')).toMatchObject({ code: 0 });
+    },
+    120_000,
+  );
 
   it('a commit that is refused ends it with 1, one that nobody may wait for with 3', async () => {
     const sha = await shop.commit({ 'bad.yaml': 'apiVersion: v1\nkind: ConfigMap\n' }, '\u001b[31mbad');
@@ -368,29 +372,33 @@ describe('sync and history', () => {
     expect((await cli('sync shop --timeout 30s')).out).not.toContain('note: ');
   }, 60_000);
 
-  it('that is given up ends in time, although the look goes on', async () => {
-    await using server = await silentServer();
-    const silent = { name: 'silent', url: server.url, interval: '1s' };
-    await writeFile(file, JSON.stringify([...entries, { ...common, ...silent }]));
-    try {
-      await found('it is followed', async () =>
-        (await repositories()).some(({ name }) => name === 'silent') ? true : undefined,
-      );
-      const begun = Date.now();
-      // As a process, which ends when nothing is waited for any more.
-      const { kubeconfig: KUBECONFIG, temporalAddress: TEMPORAL_ADDRESS } = controlPlane();
-      const environment = { KUBECONFIG, TEMPORAL_ADDRESS, FAIRLEAD_CLUSTER: 'verbs' };
-      const { code, err } = await runCliProcess(['sync', 'silent', '--timeout', '3s'], { environment });
-      expect({ code, err }).toEqual({
-        code: 3,
-        err: 'error: timed out waiting for silent: no worker has looked at the repository yet\n',
-      });
-      // An update is waited for in calls of 20 s.
-      expect(Date.now() - begun).toBeLessThan(15_000);
-    } finally {
-      await writeFile(file, JSON.stringify(entries));
-    }
-  }, 60_000);
+  itInFull(
+    'that is given up ends in time, although the look goes on',
+    async () => {
+      await using server = await silentServer();
+      const silent = { name: 'silent', url: server.url, interval: '1s' };
+      await writeFile(file, JSON.stringify([...entries, { ...common, ...silent }]));
+      try {
+        await found('it is followed', async () =>
+          (await repositories()).some(({ name }) => name === 'silent') ? true : undefined,
+        );
+        const begun = Date.now();
+        // As a process, which ends when nothing is waited for any more.
+        const { kubeconfig: KUBECONFIG, temporalAddress: TEMPORAL_ADDRESS } = controlPlane();
+        const environment = { KUBECONFIG, TEMPORAL_ADDRESS, FAIRLEAD_CLUSTER: 'verbs' };
+        const { code, err } = await runCliProcess(['sync', 'silent', '--timeout', '3s'], { environment });
+        expect({ code, err }).toEqual({
+          code: 3,
+          err: 'error: timed out waiting for silent: no worker has looked at the repository yet\n',
+        });
+        // An update is waited for in calls of 20 s.
+        expect(Date.now() - begun).toBeLessThan(15_000);
+      } finally {
+        await writeFile(file, JSON.stringify(entries));
+      }
+    },
+    60_000,
+  );
 
   it('of a repository that could never be read looks again, and says why', async () => {
     const { code, err } = await cli('sync missing --timeout 30s');
@@ -694,30 +702,34 @@ describe('a sync that somebody has terminated', () => {
 });
 
 describe('a receiver that does not take the news', () => {
-  it('is given up, and operators are told once, until it is told again', async () => {
-    const eventsOf = async (reason: string) =>
-      (await cluster.events('fairlead-system')).filter((event) => event.reason === reason);
-    receiver.answers[0] = 404;
-    const sha = await shop.commit({ 'config.yaml': configMap('unheard') }, 'unheard');
-    const unheard = `webhook of repository shop answered with status 404: not told of ${sha.slice(0, 8)} Succeeded`;
-    const view = await untilShop('synced, and its receiver given up', ({ receivers, applied }) => {
-      return applied === sha && receivers?.['webhook']?.problem === unheard;
-    });
-    expect(view).toMatchObject({ state: 'Synced', message: unheard });
-    expect((await cli('get repositories -o wide')).out).toContain(unheard);
-    expect((await eventsOf('ReceiverFailed')).map(({ message }) => message)).toEqual([
-      `webhook of repository shop answered with status 404: not told of ${sha.slice(0, 8)} Pending. It is told of the next one.`,
-    ]);
-    receiver.answers[0] = 200;
-    const next = await shop.commit({ 'config.yaml': configMap('heard') }, 'heard');
-    await untilShop('synced, and its receiver told', ({ receivers, message, applied }) => {
-      return applied === next && receivers === undefined && message === '';
-    });
-    expect(await eventsOf('ReceiverFailed')).toHaveLength(1);
-    expect((await eventsOf('ReceiverReady')).map(({ message }) => message)).toEqual([
-      'webhook is told again what becomes of commits',
-    ]);
-  }, 60_000);
+  itInFull(
+    'is given up, and operators are told once, until it is told again',
+    async () => {
+      const eventsOf = async (reason: string) =>
+        (await cluster.events('fairlead-system')).filter((event) => event.reason === reason);
+      receiver.answers[0] = 404;
+      const sha = await shop.commit({ 'config.yaml': configMap('unheard') }, 'unheard');
+      const unheard = `webhook of repository shop answered with status 404: not told of ${sha.slice(0, 8)} Succeeded`;
+      const view = await untilShop('synced, and its receiver given up', ({ receivers, applied }) => {
+        return applied === sha && receivers?.['webhook']?.problem === unheard;
+      });
+      expect(view).toMatchObject({ state: 'Synced', message: unheard });
+      expect((await cli('get repositories -o wide')).out).toContain(unheard);
+      expect((await eventsOf('ReceiverFailed')).map(({ message }) => message)).toEqual([
+        `webhook of repository shop answered with status 404: not told of ${sha.slice(0, 8)} Pending. It is told of the next one.`,
+      ]);
+      receiver.answers[0] = 200;
+      const next = await shop.commit({ 'config.yaml': configMap('heard') }, 'heard');
+      await untilShop('synced, and its receiver told', ({ receivers, message, applied }) => {
+        return applied === next && receivers === undefined && message === '';
+      });
+      expect(await eventsOf('ReceiverFailed')).toHaveLength(1);
+      expect((await eventsOf('ReceiverReady')).map(({ message }) => message)).toEqual([
+        'webhook is told again what becomes of commits',
+      ]);
+    },
+    60_000,
+  );
 });
 
 describe('Temporal that is away', () => {

@@ -68,6 +68,7 @@ async function paused(bench: Bench, name: string): Promise<Scene> {
 export const SERVER_CASES: readonly FaultCase[] = [
   {
     name: 'apiserver restarted mid-rollout',
+    isForFull: true,
     run: async (bench) => {
       await whileRolling(bench, async () => await bench.controlPlane.restart('kube-apiserver'));
     },

@@ -12,7 +12,6 @@ import { runCli } from '../support/cli.ts';
 import { Cluster } from '../support/cluster.ts';
 import { useControlPlane } from '../support/control-plane.ts';
 import { found as foundInTime } from '../support/eventually.ts';
-import { itInFull } from '../support/full-suite.ts';
 import { HistoryGround } from '../support/history-ground.ts';
 import { untilObjects } from '../support/until-objects.ts';
 
@@ -129,10 +128,8 @@ describe('a ReplicationController in git', () => {
       },
     });
 
-  itInFull(
-    'what a commit leaves out is gone, although updates, one by hand among them, have made it anew',
-    async () => {
-      const bar = (image: string, metadata: string, spec: string) => `apiVersion: v1
+  it('what a commit leaves out is gone, although updates, one by hand among them, have made it anew', async () => {
+    const bar = (image: string, metadata: string, spec: string) => `apiVersion: v1
 kind: ReplicationController
 metadata: {name: bar, ${metadata}}
 spec:
@@ -146,86 +143,84 @@ spec:
       containers:
       - {name: main, image: "${image}", ${spec}
 `;
-      const whole = `env: [{name: A, value: a}, {name: B, value: b}]}
+    const whole = `env: [{name: A, value: a}, {name: B, value: b}]}
       - {name: side, image: "side:1"}
       volumes: [{name: scratch, emptyDir: {}}]`;
-      const files = (text: string) => ({ 'bar.yaml': text });
-      const marks = 'labels: {tier: old}, annotations: {note: x}';
-      await committed(files(bar('bar:1', marks, whole)));
-      // Somebody is quicker: nothing is left for the commit to change, but no pod has it.
-      const change = { spec: { template: { spec: { containers: [{ name: 'main', image: 'bar:2' }] } } } };
-      await cluster.client.patch({ ...RCS, namespace: ground.namespace, name: 'bar' }, 'strategic', change, {
-        fieldManager: 'kubectl-set',
-      });
-      const plan = async () => {
-        const words = ['plan', '--repo', ground.repositoryPath, '--name', 'rc-git', '-o', 'json'];
-        const { code, out } = await cli(...words);
-        expect(code).toBe(4);
-        const { repositories = [] } = JSON.parse(out) as { repositories?: readonly RepositoryPlan[] };
-        const [first, ...rest] = repositories.flatMap(({ changes }) => changes);
-        expect([first?.object.split('/').at(-1), rest]).toEqual(['bar', []]);
-        return first;
-      };
-      const planned = async (text: string) => {
-        await ground.suspend(true);
-        const sha = await ground.commit(files(text));
-        const found = await plan();
-        await ground.suspend(false);
-        await ground
-          .commitRuns(sha)
-          .until('it is COMPLETED', (runs) => runs.at(-1)?.status === 'COMPLETED', 50_000);
-        return found;
-      };
-      expect(await planned(bar('bar:2', marks, whole))).toMatchObject({
-        why: expect.stringContaining('its pods are of before: they are replaced'),
-        rollout: { pods: 1 },
-      });
-      expect(imagesOf(await cluster.pods(ground.namespace, 'bar'))).toEqual(['bar:2']);
-      const template = async () => {
-        const found = (await controllers()).find(({ metadata }) => metadata.name === 'bar');
-        const { containers = [], volumes } = found?.spec.template?.spec ?? {};
-        const { labels = {}, annotations = {} } = found?.metadata ?? {};
-        const shown = containers.map(({ name, image, env }) => [name, image, env]);
-        return { containers: shown, volumes, tier: labels['tier'], note: annotations['note'] };
-      };
-      expect(await template()).toMatchObject({ volumes: [{ name: 'scratch', emptyDir: {} }], tier: 'old' });
+    const files = (text: string) => ({ 'bar.yaml': text });
+    const marks = 'labels: {tier: old}, annotations: {note: x}';
+    await committed(files(bar('bar:1', marks, whole)));
+    // Somebody is quicker: nothing is left for the commit to change, but no pod has it.
+    const change = { spec: { template: { spec: { containers: [{ name: 'main', image: 'bar:2' }] } } } };
+    await cluster.client.patch({ ...RCS, namespace: ground.namespace, name: 'bar' }, 'strategic', change, {
+      fieldManager: 'kubectl-set',
+    });
+    const plan = async () => {
+      const words = ['plan', '--repo', ground.repositoryPath, '--name', 'rc-git', '-o', 'json'];
+      const { code, out } = await cli(...words);
+      expect(code).toBe(4);
+      const { repositories = [] } = JSON.parse(out) as { repositories?: readonly RepositoryPlan[] };
+      const [first, ...rest] = repositories.flatMap(({ changes }) => changes);
+      expect([first?.object.split('/').at(-1), rest]).toEqual(['bar', []]);
+      return first;
+    };
+    const planned = async (text: string) => {
+      await ground.suspend(true);
+      const sha = await ground.commit(files(text));
+      const found = await plan();
+      await ground.suspend(false);
+      await ground
+        .commitRuns(sha)
+        .until('it is COMPLETED', (runs) => runs.at(-1)?.status === 'COMPLETED', 50_000);
+      return found;
+    };
+    expect(await planned(bar('bar:2', marks, whole))).toMatchObject({
+      why: expect.stringContaining('its pods are of before: they are replaced'),
+      rollout: { pods: 1 },
+    });
+    expect(imagesOf(await cluster.pods(ground.namespace, 'bar'))).toEqual(['bar:2']);
+    const template = async () => {
+      const found = (await controllers()).find(({ metadata }) => metadata.name === 'bar');
+      const { containers = [], volumes } = found?.spec.template?.spec ?? {};
+      const { labels = {}, annotations = {} } = found?.metadata ?? {};
+      const shown = containers.map(({ name, image, env }) => [name, image, env]);
+      return { containers: shown, volumes, tier: labels['tier'], note: annotations['note'] };
+    };
+    expect(await template()).toMatchObject({ volumes: [{ name: 'scratch', emptyDir: {} }], tier: 'old' });
 
-      const less = `env: [{name: A, value: a}]}
+    const less = `env: [{name: A, value: a}]}
       volumes: [{name: scratch, configMap: {name: settings}}]`;
-      const found = await planned(bar('bar:2', '', less));
-      expect(found?.differences.map(({ path }) => path).join(' ')).toMatch(
-        /containers.*side.*volumes|volumes.*containers.*side/,
-      );
-      expect(await template()).toEqual({
-        containers: [['main', 'bar:2', [{ name: 'A', value: 'a' }]]],
-        volumes: [{ name: 'scratch', configMap: { name: 'settings', defaultMode: 420 } }],
-        tier: undefined,
-        note: undefined,
-      });
-      const pods = await cluster.pods(ground.namespace, 'bar');
-      expect(pods.map(({ spec }) => spec.containers.map(({ name }) => name))).toEqual([['main']]);
+    const found = await planned(bar('bar:2', '', less));
+    expect(found?.differences.map(({ path }) => path).join(' ')).toMatch(
+      /containers.*side.*volumes|volumes.*containers.*side/,
+    );
+    expect(await template()).toEqual({
+      containers: [['main', 'bar:2', [{ name: 'A', value: 'a' }]]],
+      volumes: [{ name: 'scratch', configMap: { name: 'settings', defaultMode: 420 } }],
+      tier: undefined,
+      note: undefined,
+    });
+    const pods = await cluster.pods(ground.namespace, 'bar');
+    expect(pods.map(({ spec }) => spec.containers.map(({ name }) => name))).toEqual([['main']]);
 
-      expect(await cli('rolling-update', 'bar', '--image=bar:hand', '--update-period=0s')).toMatchObject({
-        code: 0,
-      });
-      await committed(files(bar('bar:4', '', '}')));
-      expect(await template()).toEqual({
-        containers: [['main', 'bar:4', undefined]],
-        volumes: undefined,
-        tier: undefined,
-        note: undefined,
-      });
+    expect(await cli('rolling-update', 'bar', '--image=bar:hand', '--update-period=0s')).toMatchObject({
+      code: 0,
+    });
+    await committed(files(bar('bar:4', '', '}')));
+    expect(await template()).toEqual({
+      containers: [['main', 'bar:4', undefined]],
+      volumes: undefined,
+      tier: undefined,
+      note: undefined,
+    });
 
-      // A commit that takes it out ends an update that is stuck.
-      await ground.commit(files(bar('bar:bad', '', '}')));
-      await untilControllers('the next controller has a pod', (all) =>
-        all.some(({ metadata, status }) => metadata.name.startsWith('bar-') && status?.replicas === 1),
-      );
-      await committed({ 'bar.yaml': undefined });
-      expect((await controllers()).map(({ metadata }) => metadata.name)).toEqual(['foo']);
-    },
-    200_000,
-  );
+    // A commit that takes it out ends an update that is stuck.
+    await ground.commit(files(bar('bar:bad', '', '}')));
+    await untilControllers('the next controller has a pod', (all) =>
+      all.some(({ metadata, status }) => metadata.name.startsWith('bar-') && status?.replicas === 1),
+    );
+    await committed({ 'bar.yaml': undefined });
+    expect((await controllers()).map(({ metadata }) => metadata.name)).toEqual(['foo']);
+  }, 200_000);
 
   it('a good commit takes the place of one whose pods never start', async () => {
     await commitBad();
@@ -277,72 +272,60 @@ spec:
     await committed({ 'foo.yaml': foo('foo:3') });
   }, 120_000);
 
-  itInFull(
-    'one that waits for a bad update is rejected with it, and does not begin it again',
-    async () => {
-      await committed({ 'foo.yaml': foo('foo:3') });
-      await commitBad();
-      const sha = await ground.commit({ 'foo.yaml': foo('foo:bad', { replicas: 4 }) });
-      await ground.commitRuns(sha).until('it has begun', (runs) => runs.length > 0, 30_000);
-      expect(await cli('rollout', 'abort', 'rc/foo', '--reason', 'bad image')).toMatchObject({ code: 0 });
+  it('one that waits for a bad update is rejected with it, and does not begin it again', async () => {
+    await committed({ 'foo.yaml': foo('foo:3') });
+    await commitBad();
+    const sha = await ground.commit({ 'foo.yaml': foo('foo:bad', { replicas: 4 }) });
+    await ground.commitRuns(sha).until('it has begun', (runs) => runs.length > 0, 30_000);
+    expect(await cli('rollout', 'abort', 'rc/foo', '--reason', 'bad image')).toMatchObject({ code: 0 });
 
-      await ground
-        .commitRuns(sha)
-        .until('the newest is FAILED', (runs) => runs.at(-1)?.status === 'FAILED', 50_000);
-      await untilControllers('it is as before', (all) => all.length === 1 && all[0]?.spec.replicas === 3);
-      expect(imagesOf(await cluster.pods(ground.namespace, 'foo'))).toEqual(['foo:3']);
-      const { out } = await cli('history', 'rc-git', '-o', 'json');
-      expect(JSON.parse(out)).toMatchObject({
-        attempts: expect.arrayContaining([
-          expect.objectContaining({ sha, problem: expect.stringMatching(/^RolledBack .*: bad image\./) }),
-        ]),
-      });
-      // What is newer takes its place.
-      await committed({ 'foo.yaml': foo('foo:3') });
-    },
-    120_000,
-  );
+    await ground
+      .commitRuns(sha)
+      .until('the newest is FAILED', (runs) => runs.at(-1)?.status === 'FAILED', 50_000);
+    await untilControllers('it is as before', (all) => all.length === 1 && all[0]?.spec.replicas === 3);
+    expect(imagesOf(await cluster.pods(ground.namespace, 'foo'))).toEqual(['foo:3']);
+    const { out } = await cli('history', 'rc-git', '-o', 'json');
+    expect(JSON.parse(out)).toMatchObject({
+      attempts: expect.arrayContaining([
+        expect.objectContaining({ sha, problem: expect.stringMatching(/^RolledBack .*: bad image\./) }),
+      ]),
+    });
+    // What is newer takes its place.
+    await committed({ 'foo.yaml': foo('foo:3') });
+  }, 120_000);
 
-  itInFull(
-    'so does one that takes the place of a command, which is told so',
-    async () => {
-      const command = cli('rolling-update', 'foo', '--image=foo:bad', '-o', 'json');
-      await untilControllers('the next controller has a pod', (all) =>
-        all.some(({ metadata, status }) => metadata.name !== 'foo' && status?.replicas === 1),
-      );
-      const sha = await committed({ 'foo.yaml': foo('foo:5') });
+  it('so does one that takes the place of a command, which is told so', async () => {
+    const command = cli('rolling-update', 'foo', '--image=foo:bad', '-o', 'json');
+    await untilControllers('the next controller has a pod', (all) =>
+      all.some(({ metadata, status }) => metadata.name !== 'foo' && status?.replicas === 1),
+    );
+    const sha = await committed({ 'foo.yaml': foo('foo:5') });
 
-      const { code, out } = await command;
-      expect({ code, document: JSON.parse(out) }).toMatchObject({
-        code: 1,
-        document: {
-          outcome: 'Superseded',
-          message: expect.stringContaining(`superseded: commit ${sha.slice(0, 8)}`),
-          turned: { verb: 'commit', commit: sha },
-        },
-      });
-      expect(imagesOf(await cluster.pods(ground.namespace, 'foo'))).toEqual(['foo:5']);
-    },
-    120_000,
-  );
+    const { code, out } = await command;
+    expect({ code, document: JSON.parse(out) }).toMatchObject({
+      code: 1,
+      document: {
+        outcome: 'Superseded',
+        message: expect.stringContaining(`superseded: commit ${sha.slice(0, 8)}`),
+        turned: { verb: 'commit', commit: sha },
+      },
+    });
+    expect(imagesOf(await cluster.pods(ground.namespace, 'foo'))).toEqual(['foo:5']);
+  }, 120_000);
 
-  itInFull(
-    'rolled by a command to its end it is Drifted, and so until a commit has it again',
-    async () => {
-      expect(await cli('rolling-update', 'foo', '--image=foo:hand', '--update-period=0s')).toMatchObject({
-        code: 0,
-        err: expect.stringContaining('foo comes from repository rc-git: commit what you roll out as well'),
-      });
-      await ground.untilDrifted(1);
-      const { out } = await cli('explain', 'rc/foo');
-      expect(out).toContain('spec.template.spec.containers[main].image changed');
+  it('rolled by a command to its end it is Drifted, and so until a commit has it again', async () => {
+    expect(await cli('rolling-update', 'foo', '--image=foo:hand', '--update-period=0s')).toMatchObject({
+      code: 0,
+      err: expect.stringContaining('foo comes from repository rc-git: commit what you roll out as well'),
+    });
+    await ground.untilDrifted(1);
+    const { out } = await cli('explain', 'rc/foo');
+    expect(out).toContain('spec.template.spec.containers[main].image changed');
 
-      await committed({ 'foo.yaml': foo('foo:6') });
-      await ground.untilDrifted(0);
-      expect(imagesOf(await cluster.pods(ground.namespace, 'foo'))).toEqual(['foo:6']);
-    },
-    120_000,
-  );
+    await committed({ 'foo.yaml': foo('foo:6') });
+    await ground.untilDrifted(0);
+    expect(imagesOf(await cluster.pods(ground.namespace, 'foo'))).toEqual(['foo:6']);
+  }, 120_000);
 
   it('a label of its own with the name of kubectl’s key stays, and another such key is refused', async () => {
     const selector = { app: 'bar', deployment: 'prod' };
@@ -372,43 +355,39 @@ spec:
     await committed({ 'bar.yaml': undefined });
   }, 120_000);
 
-  itInFull(
-    'without a selector the labels of the template are it, also where one has the key of an update before',
-    async () => {
-      const baz = (image: string, labels: Readonly<Record<string, string>>) =>
-        JSON.stringify({
-          apiVersion: 'v1',
-          kind: 'ReplicationController',
-          metadata: { name: 'baz' },
-          spec: {
-            replicas: 1,
-            template: { metadata: { labels }, spec: { containers: [{ name: 'main', image }] } },
-          },
-        });
-      const only = async () => {
-        const [pod, ...others] = await cluster.pods(ground.namespace, 'baz');
-        expect(others).toEqual([]);
-        return pod;
-      };
-      await committed({ 'baz.yaml': baz('baz:1', { app: 'baz', version: 'v1' }) });
-      await committed({ 'baz.yaml': baz('baz:2', { app: 'baz', version: 'v2' }) });
-      expect((await only())?.metadata.labels).toMatchObject({ version: 'v2' });
-
-      const words = ['rolling-update', 'baz', '--image=baz:3', '--deployment-label-key=track'];
-      expect(await cli(...words)).toMatchObject({ code: 0 });
-      // The same image: the label alone is what makes other pods.
-      await committed({ 'baz.yaml': baz('baz:3', { app: 'baz', version: 'v2', track: 'stable' }) });
-      expect((await only())?.metadata.labels).toMatchObject({ track: 'stable' });
-      const [controller] = (await controllers()).filter(({ metadata }) => metadata.name === 'baz');
-      expect(controller?.metadata.annotations).not.toHaveProperty([ANNOTATION.deploymentLabelKey]);
-      expect(controller?.spec.selector).toMatchObject({
-        track: 'stable',
-        'kubernetes.io/deployment': expect.stringMatching(/./),
+  it('without a selector the labels of the template are it, also where one has the key of an update before', async () => {
+    const baz = (image: string, labels: Readonly<Record<string, string>>) =>
+      JSON.stringify({
+        apiVersion: 'v1',
+        kind: 'ReplicationController',
+        metadata: { name: 'baz' },
+        spec: {
+          replicas: 1,
+          template: { metadata: { labels }, spec: { containers: [{ name: 'main', image }] } },
+        },
       });
-      await committed({ 'baz.yaml': undefined, 'settings.yaml': SETTINGS });
-    },
-    120_000,
-  );
+    const only = async () => {
+      const [pod, ...others] = await cluster.pods(ground.namespace, 'baz');
+      expect(others).toEqual([]);
+      return pod;
+    };
+    await committed({ 'baz.yaml': baz('baz:1', { app: 'baz', version: 'v1' }) });
+    await committed({ 'baz.yaml': baz('baz:2', { app: 'baz', version: 'v2' }) });
+    expect((await only())?.metadata.labels).toMatchObject({ version: 'v2' });
+
+    const words = ['rolling-update', 'baz', '--image=baz:3', '--deployment-label-key=track'];
+    expect(await cli(...words)).toMatchObject({ code: 0 });
+    // The same image: the label alone is what makes other pods.
+    await committed({ 'baz.yaml': baz('baz:3', { app: 'baz', version: 'v2', track: 'stable' }) });
+    expect((await only())?.metadata.labels).toMatchObject({ track: 'stable' });
+    const [controller] = (await controllers()).filter(({ metadata }) => metadata.name === 'baz');
+    expect(controller?.metadata.annotations).not.toHaveProperty([ANNOTATION.deploymentLabelKey]);
+    expect(controller?.spec.selector).toMatchObject({
+      track: 'stable',
+      'kubernetes.io/deployment': expect.stringMatching(/./),
+    });
+    await committed({ 'baz.yaml': undefined, 'settings.yaml': SETTINGS });
+  }, 120_000);
 
   /** As kubectl does; the apiserver's own default would leave the pods. */
   async function deleteWithPods(name: string): Promise<void> {
@@ -432,55 +411,47 @@ spec:
     return sha;
   }
 
-  itInFull(
-    'also after somebody deleted the old controller in the middle, which is not the end of a bad one',
-    async () => {
-      const sha = await renamedBad();
+  it('also after somebody deleted the old controller in the middle, which is not the end of a bad one', async () => {
+    const sha = await renamedBad();
 
-      expect(await cli('rolling-update', 'foo', '--image=foo:bad', '--timeout', '2s')).toMatchObject({
-        code: 3,
-        err: expect.stringContaining('3 of 3 pods of foo are not available'),
-      });
-      expect(await cli('rolling-update', 'foo', '--rollback')).toMatchObject({ code: 1 });
-      const mended = await committed({ 'foo.yaml': foo('foo:4') });
-      expect(imagesOf(await cluster.pods(ground.namespace, 'foo'))).toEqual(['foo:4']);
-      // One run has brought both to their ends: each has its own commit.
-      const { revisions } = JSON.parse((await cli('rollout', 'history', 'rc/foo', '-o', 'json')).out) as {
-        readonly revisions: readonly { readonly attempts: readonly object[] }[];
-      };
-      expect(revisions.slice(-2).map(({ attempts }) => attempts)).toEqual([
-        [
-          expect.objectContaining({
-            outcome: 'Superseded',
-            commit: sha,
-            endedBecause: expect.stringContaining('is rolled out instead of'),
-          }),
-        ],
-        [expect.objectContaining({ outcome: 'Succeeded', commit: mended })],
-      ]);
-    },
-    120_000,
-  );
+    expect(await cli('rolling-update', 'foo', '--image=foo:bad', '--timeout', '2s')).toMatchObject({
+      code: 3,
+      err: expect.stringContaining('3 of 3 pods of foo are not available'),
+    });
+    expect(await cli('rolling-update', 'foo', '--rollback')).toMatchObject({ code: 1 });
+    const mended = await committed({ 'foo.yaml': foo('foo:4') });
+    expect(imagesOf(await cluster.pods(ground.namespace, 'foo'))).toEqual(['foo:4']);
+    // One run has brought both to their ends: each has its own commit.
+    const { revisions } = JSON.parse((await cli('rollout', 'history', 'rc/foo', '-o', 'json')).out) as {
+      readonly revisions: readonly { readonly attempts: readonly object[] }[];
+    };
+    expect(revisions.slice(-2).map(({ attempts }) => attempts)).toEqual([
+      [
+        expect.objectContaining({
+          outcome: 'Superseded',
+          commit: sha,
+          endedBecause: expect.stringContaining('is rolled out instead of'),
+        }),
+      ],
+      [expect.objectContaining({ outcome: 'Succeeded', commit: mended })],
+    ]);
+  }, 120_000);
 
-  itInFull(
-    'the same, and deleted once more: nothing is made again; the commit that leaves it out does not wait for its pods',
-    async () => {
-      const sha = await renamedBad();
-      await deleteWithPods('foo');
-      await ground
-        .commitRuns(sha)
-        .until('the bad one is over', (runs) => runs.at(-1)?.status !== 'RUNNING', 50_000);
-      expect(await controllers()).toEqual([]);
-      await committed({ 'foo.yaml': foo('foo:3') });
+  it('the same, and deleted once more: nothing is made again; the commit that leaves it out does not wait for its pods', async () => {
+    const sha = await renamedBad();
+    await deleteWithPods('foo');
+    await ground
+      .commitRuns(sha)
+      .until('the bad one is over', (runs) => runs.at(-1)?.status !== 'RUNNING', 50_000);
+    expect(await controllers()).toEqual([]);
+    await committed({ 'foo.yaml': foo('foo:3') });
 
-      await renamedBad();
-      await committed({ 'foo.yaml': undefined });
-      await untilControllers('none', (all) => all.length === 0);
-      await committed({ 'foo.yaml': foo('foo:4') });
-      expect(imagesOf(await cluster.pods(ground.namespace, 'foo'))).toEqual(['foo:4']);
-    },
-    180_000,
-  );
+    await renamedBad();
+    await committed({ 'foo.yaml': undefined });
+    await untilControllers('none', (all) => all.length === 0);
+    await committed({ 'foo.yaml': foo('foo:4') });
+    expect(imagesOf(await cluster.pods(ground.namespace, 'foo'))).toEqual(['foo:4']);
+  }, 180_000);
 
   it('its run terminated: the commit has failed, and says so; the next one goes on', async () => {
     const sha = await commitBad();
@@ -528,41 +499,37 @@ spec:
     );
   }, 60_000);
 
-  itInFull(
-    'the template of the last update again, after somebody has edited it: its pods are replaced',
-    async () => {
-      const healing = await HistoryGround.create(
-        { controlPlane: controlPlane(), cluster, temporal },
-        'rc-heal',
-      );
-      const { namespace } = healing;
-      try {
-        await healing.startWorkerWithRepository({}, { heal: true });
-        await committed({ 'foo.yaml': foo('foo:1') }, healing);
-        await committed({ 'foo.yaml': foo('foo:2') }, healing);
-        const [before] = await controllers(healing);
-        const change = { spec: { template: { spec: { containers: [{ name: 'main', image: 'foo:9' }] } } } };
-        await cluster.client.patch({ ...RCS, namespace, name: 'foo' }, 'strategic', change, {
-          fieldManager: 'kubectl-set',
-        });
-        const [victim] = await cluster.pods(namespace, 'foo');
-        await cluster.client.delete({ ...PODS, namespace, name: victim?.metadata.name });
-        const isEdited = (pods: readonly Pod[]) =>
-          pods.some(({ spec }) => spec.containers[0]?.image === 'foo:9');
-        await untilObjects<Pod>(cluster.client, { ...PODS, namespace }, 'a pod of it', isEdited, 30_000);
-        const sha = await committed({ 'foo.yaml': foo('foo:2', { labels: 'tier: edited' }) }, healing);
+  it('the template of the last update again, after somebody has edited it: its pods are replaced', async () => {
+    const healing = await HistoryGround.create(
+      { controlPlane: controlPlane(), cluster, temporal },
+      'rc-heal',
+    );
+    const { namespace } = healing;
+    try {
+      await healing.startWorkerWithRepository({}, { heal: true });
+      await committed({ 'foo.yaml': foo('foo:1') }, healing);
+      await committed({ 'foo.yaml': foo('foo:2') }, healing);
+      const [before] = await controllers(healing);
+      const change = { spec: { template: { spec: { containers: [{ name: 'main', image: 'foo:9' }] } } } };
+      await cluster.client.patch({ ...RCS, namespace, name: 'foo' }, 'strategic', change, {
+        fieldManager: 'kubectl-set',
+      });
+      const [victim] = await cluster.pods(namespace, 'foo');
+      await cluster.client.delete({ ...PODS, namespace, name: victim?.metadata.name });
+      const isEdited = (pods: readonly Pod[]) =>
+        pods.some(({ spec }) => spec.containers[0]?.image === 'foo:9');
+      await untilObjects<Pod>(cluster.client, { ...PODS, namespace }, 'a pod of it', isEdited, 30_000);
+      const sha = await committed({ 'foo.yaml': foo('foo:2', { labels: 'tier: edited' }) }, healing);
 
-        const [only, ...others] = await controllers(healing);
-        expect(others).toEqual([]);
-        expect(only?.metadata.annotations).toMatchObject({ [ANNOTATION.commit]: sha });
-        expect(only?.spec.template?.spec.containers[0]?.image).toBe('foo:2');
-        expect(only?.spec.selector).not.toEqual(before?.spec.selector);
-        const pods = await cluster.pods(namespace, 'foo');
-        expect([pods.length, imagesOf(pods)]).toEqual([3, ['foo:2']]);
-      } finally {
-        await healing.close();
-      }
-    },
-    120_000,
-  );
+      const [only, ...others] = await controllers(healing);
+      expect(others).toEqual([]);
+      expect(only?.metadata.annotations).toMatchObject({ [ANNOTATION.commit]: sha });
+      expect(only?.spec.template?.spec.containers[0]?.image).toBe('foo:2');
+      expect(only?.spec.selector).not.toEqual(before?.spec.selector);
+      const pods = await cluster.pods(namespace, 'foo');
+      expect([pods.length, imagesOf(pods)]).toEqual([3, ['foo:2']]);
+    } finally {
+      await healing.close();
+    }
+  }, 120_000);
 });
