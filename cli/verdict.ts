@@ -460,7 +460,7 @@ function nextStep({ code, message, pods = [] }: Reason, evidence: Evidence): str
     LeftoverHeld: held,
     NameLeaving: `wait until it is gone; a finalizer that nobody takes off any more: ${takeOffFinalizers(`pod ${pod} -n ${namespace}`)}`,
     TerminationOverdue: `kubectl get node ${node}   # the pod goes when it is back, or when a Node that does not come back is deleted; where its containers surely run no more${danger}: kubectl delete pod ${pod} -n ${namespace} --force --grace-period=0`,
-    ClaimTerminating: `kubectl get pvc -n ${namespace}   # kubernetes.io/pvc-protection goes with the last pod that uses the claim; another finalizer takes off who has set it`,
+    ClaimTerminating: `kubectl get pvc -n ${namespace}   # kubernetes.io/pvc-protection goes with the last pod that uses the claim; who has set another finalizer takes it off`,
     ResizePending: `kubectl describe pod ${pod} -n ${namespace}   # has its node room for it?`,
   };
   return steps[code];
