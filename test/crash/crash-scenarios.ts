@@ -61,8 +61,9 @@ function scenario<K extends DescribedKindName>(kind: K, plot: Plot<K>): CrashSce
       act: textOf(act),
     }),
     async open(stage, owner) {
-      const nodes =
-        count === undefined ? undefined : await OwnNodes.create(stage.cluster.client, owner, count);
+      // Of one owner there are two plays for a while: the next is there before this one is removed.
+      const own = `${owner}-${Math.random().toString(36).slice(2, 6)}`;
+      const nodes = count === undefined ? undefined : await OwnNodes.create(stage.cluster.client, own, count);
       const scene = await stage.sceneOf(kind, 'crash', description, { owner, nodes });
       return {
         namespace: scene.namespace,
