@@ -3,23 +3,23 @@
 import { describe, expect, it } from '@jest/globals';
 
 import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
-import { groupVersion } from '../../kubernetes/workload-api.ts';
+import { WORKLOAD_APIS, groupVersion } from '../../kubernetes/workload-api.ts';
 import { ANNOTATION } from '../../planners/names.ts';
 import type { Pod } from '../../planners/objects.ts';
 import type { RolloutInput } from '../../workflows/messages.ts';
 import { ROLLOUT_WORKFLOW, workflowTaskQueue } from '../../workflows/messages.ts';
 import type { Bench } from '../support/faults/fault-case.ts';
 import { useBenches } from '../support/faults/fault-case.ts';
-import { firstUnlessFull } from '../support/full-suite.ts';
+import { apisOf } from '../support/full-suite.ts';
 import { useLanes } from '../support/lanes.ts';
 import type { Scene } from '../support/scene.ts';
 import { conditionOf, imageOf, uidOf } from '../support/scene.ts';
 import type { WorkerOptions } from '../support/worker-process.ts';
 
-const PAIRS: readonly { readonly one: WorkloadApi; readonly other: WorkloadApi }[] = [
-  { one: 'fairlead.dev/v1beta1', other: 'apps/v1' },
-  { one: 'apps/v1', other: 'fairlead.dev/v1beta1' },
-];
+const PAIRS = apisOf('fairlead.dev/v1beta1').map((one) => ({
+  one,
+  other: WORKLOAD_APIS.find((api) => api !== one) as WorkloadApi,
+}));
 
 /** Several plays go on at a time, each with workers of its own. */
 const PATIENCE_MS = 180_000;
@@ -27,7 +27,7 @@ const PATIENCE_MS = 180_000;
 const bench = useBenches();
 const inLane = useLanes(3);
 
-describe.each(firstUnlessFull(PAIRS))(
+describe.each(PAIRS)(
   'the Temporal of a cluster with $one, used by another with $other, too',
   ({ one, other }) => {
     /** Set, namespace and worker of the guest; equal names are no accident. */

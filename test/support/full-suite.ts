@@ -18,8 +18,3 @@ export const itInFull: (...given: Parameters<typeof it>) => void = IS_FULL ? it 
 export function apisOf(one: WorkloadApi): readonly WorkloadApi[] {
   return WORKLOAD_APIS.filter((api) => IS_FULL || api === one);
 }
-
-/** All of them in the full suite, else the first. */
-export function firstUnlessFull<T>(all: readonly T[]): readonly T[] {
-  return IS_FULL ? all : all.slice(0, 1);
-}

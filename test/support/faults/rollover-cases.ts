@@ -7,7 +7,6 @@ import { expect } from '@jest/globals';
 import { readAttempts } from '../../../kubernetes/attempts.ts';
 import { ANNOTATION } from '../../../planners/names.ts';
 import type { ControllerRevision } from '../../../planners/objects.ts';
-import { firstUnlessFull } from '../full-suite.ts';
 import { imageOf, nameOf, uidOf } from '../scene.ts';
 import { untilObjects } from '../until-objects.ts';
 import type { FaultCase } from './fault-case.ts';
@@ -89,7 +88,8 @@ export const ROLLOVER_CASES: readonly FaultCase[] = [
       await scene.judge();
     },
   },
-  ...firstUnlessFull(['ReCreate', 'InPlaceIfPossible'] as const).map(storm),
+  storm('ReCreate'),
+  { ...storm('InPlaceIfPossible'), isForFull: true },
   {
     name: 'scaled up and down mid-rollout: the new size at the new revision, scaling first (S9)',
     run: async (bench) => {
