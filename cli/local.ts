@@ -2,6 +2,7 @@
 
 import { Command, InvalidArgumentError } from 'commander';
 
+import { withLocalFiles } from './local-files.ts';
 import { examples } from './operator-verbs.ts';
 
 const DEFAULT_NAME = 'default';
@@ -42,28 +43,28 @@ FAIRLEAD_KWOK and FAIRLEAD_TEMPORAL, from the PATH if their version fits, from ~
 ${examples('fairlead local up', 'fairlead local up --nodes 10 --workload-api apps/v1 --name native')}`,
     )
     .action(async (_options: unknown, command: Command) => {
-      await (await import('./local-up.ts')).runLocalUp(command);
+      await withLocalFiles(async () => await (await import('./local-up.ts')).runLocalUp(command));
     });
 
   verb(local, 'down')
     .description('stop everything and remove all that it left, also after a crash')
     .addHelpText('after', examples('fairlead local down', 'fairlead local down --name native'))
     .action(async (_options: unknown, command: Command) => {
-      await (await import('./local-verbs.ts')).runLocalDown(command);
+      await withLocalFiles(async () => await (await import('./local-verbs.ts')).runLocalDown(command));
     });
 
   verb(local, 'status')
     .description('addresses, and what runs; exit code 1 if something does not')
     .addHelpText('after', examples('fairlead local status', 'fairlead local status -o json'))
     .action(async (_options: unknown, command: Command) => {
-      await (await import('./local-verbs.ts')).runLocalStatus(command);
+      await withLocalFiles(async () => await (await import('./local-verbs.ts')).runLocalStatus(command));
     });
 
   verb(local, 'env')
     .description('print what a shell must export to use it')
     .addHelpText('after', examples('eval "$(fairlead local env)"'))
     .action(async (_options: unknown, command: Command) => {
-      await (await import('./local-verbs.ts')).runLocalEnv(command);
+      await withLocalFiles(async () => await (await import('./local-verbs.ts')).runLocalEnv(command));
     });
 
   return local;
