@@ -3,6 +3,7 @@
 import { colorsOf } from './colors.ts';
 import type { Io } from './io.ts';
 import { oneLine } from '../kubernetes/safe-text.ts';
+import { wrapToWidth } from './table.ts';
 import { describeTransitions } from './transitions.ts';
 import { renderTree } from './tree.ts';
 import type { WatchView } from './watch-view.ts';
@@ -71,7 +72,7 @@ export class LivePrinter implements RolloutPrinter {
   #redraw(view: WatchView): void {
     const { columns, rows } = this.#io.size();
     const colors = colorsOf(this.#io);
-    const note = this.#note === '' ? [] : [colors.held(oneLine(this.#note).slice(0, columns))];
+    const note = this.#note === '' ? [] : wrapToWidth(colors.held(oneLine(this.#note)), columns);
     // One row stays free for the cursor.
     const room = Math.max(1, rows - 1 - note.length);
     const lines = [...note, ...renderTree(view, { colors, now: this.#io.now(), columns, rows: room })];

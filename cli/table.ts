@@ -1,6 +1,7 @@
 /** Tables as kubectl prints them: columns padded to the widest cell, three spaces apart, nothing after the last. */
 
 import stringWidth from 'string-width';
+import wrapAnsi from 'wrap-ansi';
 
 import { oneLine } from '../kubernetes/safe-text.ts';
 
@@ -83,4 +84,28 @@ export function cutToWidth(line: string, columns: number): string {
     }
   }
   return result;
+}
+
+/** Cuts a text without colours to `columns`, marks the cut, and keeps its end: names of siblings differ there. */
+export function cutToEnd(text: string, columns: number): string {
+  if (stringWidth(text) <= columns) return text;
+  const characters = Array.from(new Intl.Segmenter().segment(text), ({ segment }) => segment);
+  while (characters.length > 0 && stringWidth(characters.join('')) > columns - 1) characters.shift();
+  return `…${characters.join('')}`;
+}
+
+const HANGING = '  ';
+/** A message of an apiserver can be a page. */
+const MOST_LINES = 4;
+
+/**
+ * A sentence in lines none wider than a terminal's `columns`, those after the first indented; colours are kept. At most four, the
+ * last of which is marked where there is more.
+ */
+export function wrapToWidth(line: string, columns: number): readonly string[] {
+  if (stringWidth(line) <= columns) return [line];
+  const room = Math.max(1, columns - HANGING.length - 1);
+  const parts = wrapAnsi(line, room, { hard: true }).split('\n');
+  const lines = parts.slice(0, MOST_LINES).map((part, index) => (index === 0 ? part : HANGING + part));
+  return parts.length <= MOST_LINES ? lines : lines.with(MOST_LINES - 1, `${lines[MOST_LINES - 1] ?? ''}…`);
 }

@@ -1,6 +1,6 @@
 /** What happened between two moments of a rollout, a line each: what `watch` prints where nothing can be redrawn. */
 
-import { shortImage } from './tree.ts';
+import { shortImage } from './pod-columns.ts';
 import type { PodLine, WatchView } from './watch-view.ts';
 import { describeWish } from './workload-state.ts';
 

@@ -3,9 +3,10 @@
 import stringWidth from 'string-width';
 
 import type { Colors } from './colors.ts';
-import { ageOf } from './durations.ts';
 import { oneLine } from '../kubernetes/safe-text.ts';
-import { cutToWidth } from './table.ts';
+import { formatPod, podLayout } from './pod-columns.ts';
+import type { PodColumn } from './pod-columns.ts';
+import { cutToEnd, cutToWidth, wrapToWidth } from './table.ts';
 import type { PodLine, RevisionLine, WatchView } from './watch-view.ts';
 import type { WorkloadState } from './workload-state.ts';
 import { describeWish } from './workload-state.ts';
@@ -21,15 +22,26 @@ export interface TreeOptions {
 }
 
 const BAR_CELLS = 24;
-const UID_LENGTH = 8;
+const NARROW_BAR_CELLS = 8;
+/** The numbers beside the long bar have room from here on. */
+const BAR_COLUMNS = 100;
+const GAP = '  ';
+const INDENT_COLUMNS = '│   ├── '.length;
 
-/** Lines without line feeds, none wider than `columns`, at most `rows`. */
+/**
+ * Lines without line feeds, none wider than `columns`, at most `rows`. What does not fit is wrapped above the pods; of a pod it is
+ * what says least about whether it is ready that goes first.
+ */
 export function renderTree(view: WatchView, options: TreeOptions): readonly string[] {
-  const head = headLines(view, options);
+  const head = headLines(view, options).flatMap((line) => wrapToWidth(line, options.columns));
   const shown = fitPods(view.revisions, options.rows - head.length);
-  const widths = podWidths(shown.flatMap(({ pods }) => pods));
+  const layout = podLayout(
+    shown.flatMap(({ pods }) => pods),
+    options.columns - INDENT_COLUMNS,
+    options.now,
+  );
   const lines = shown.flatMap(({ revision, pods, hidden }, index) =>
-    revisionLines(revision, pods, hidden, index === shown.length - 1, widths, options),
+    revisionLines(revision, pods, hidden, index === shown.length - 1, layout, options),
   );
   return [...head, ...lines]
     .slice(0, Math.max(options.rows, 1))
@@ -51,14 +63,15 @@ const GLYPHS: Readonly<Record<WorkloadState, string>> = {
   Terminating: '◌',
 };
 
-function headLines(view: WatchView, { colors }: TreeOptions): string[] {
+function headLines(view: WatchView, { colors, columns }: TreeOptions): string[] {
   const { progress, state, paused, pinned } = view;
   const paint =
     { Ready: colors.good, Stalled: colors.bad, Paused: colors.held, Progressing: colors.busy }[
       state as string
     ] ?? colors.dim;
   const commit = view.commit === undefined ? '' : `   commit ${oneLine(view.commit.slice(0, 8))}`;
-  const bar = progressBar(progress.updatedAvailable, progress.target, BAR_CELLS);
+  const cells = columns < BAR_COLUMNS ? NARROW_BAR_CELLS : BAR_CELLS;
+  const bar = progressBar(progress.updatedAvailable, progress.target, cells);
   return [
     `${colors.bold(oneLine(view.workload))} -n ${oneLine(view.namespace)}   ${paint(`${GLYPHS[state]} ${state}`)}${commit}`,
     `${bar} ${String(progress.updatedAvailable)}/${String(progress.target)} updated and available   ` +
@@ -99,56 +112,22 @@ function revisionLines(
   pods: readonly PodLine[],
   hidden: number,
   last: boolean,
-  widths: readonly number[],
-  { colors, now }: TreeOptions,
+  layout: readonly PodColumn[],
+  options: TreeOptions,
 ): readonly string[] {
+  const { colors, columns } = options;
   const number = revision.number === undefined ? '' : ` #${revision.number}`;
   const role = { new: 'new', complete: 'last complete', old: 'old' }[revision.role];
   const count = revision.pods.length;
-  const title = `${last ? '└──' : '├──'} ${revision.what ?? 'revision'}${number} ${oneLine(revision.name)}  ${colors.dim(`${role}, ${String(count)} ${count === 1 ? 'pod' : 'pods'}`)}`;
+  const start = `${last ? '└──' : '├──'} ${revision.what ?? 'revision'}${number} `;
+  const end = `${role}, ${String(count)} ${count === 1 ? 'pod' : 'pods'}`;
+  const name = cutToEnd(oneLine(revision.name), columns - stringWidth(start) - GAP.length - end.length);
+  const title = `${start}${name}${GAP}${colors.dim(end)}`;
   const indent = last ? '    ' : '│   ';
   const lines = pods.map((pod, index) => {
     const branch = index === pods.length - 1 && hidden === 0 ? '└──' : '├──';
-    const paint = pod.ready ? colors.good : TROUBLE.test(pod.status) ? colors.bad : colors.busy;
-    const cells = podCells(pod).map(
-      (cell, column) => cell + ' '.repeat(Math.max(0, (widths[column] ?? 0) - stringWidth(cell))),
-    );
-    const [name = '', uid = '', containers = '', status = '', ...rest] = cells;
-    return `${indent}${branch} ${[name, colors.dim(uid), paint(containers), paint(status), ...rest, ageOf(pod.createdAt, now)].join('  ')}`;
+    return `${indent}${branch} ${formatPod(pod, layout, options)}`;
   });
   const more = hidden === 0 ? [] : [`${indent}└── ${colors.dim(`… and ${String(hidden)} more`)}`];
   return [title, ...lines, ...more];
-}
-
-const TROUBLE = /BackOff|Err|Failed|Unknown|OOM|ExitCode|Invalid/;
-
-function podCells(pod: PodLine): readonly string[] {
-  const restarts =
-    pod.restarts === 0 ? '' : `${String(pod.restarts)} ${pod.restarts === 1 ? 'restart' : 'restarts'}`;
-  return [
-    pod.name,
-    pod.uid.slice(0, UID_LENGTH),
-    pod.containers,
-    pod.status,
-    pod.images.map(shortImage).join(','),
-    pod.node,
-    restarts,
-  ].map(oneLine);
-}
-
-/** `registry.example/team/web:1.2@sha256:…` → `web:1.2`. */
-export function shortImage(image: string): string {
-  const [path = '', digest] = image.split('@');
-  const name = path.slice(path.lastIndexOf('/') + 1);
-  return digest === undefined || name.includes(':') ? name : `${name}@${digest.slice(0, 15)}`;
-}
-
-function podWidths(pods: readonly PodLine[]): readonly number[] {
-  const widths: number[] = [];
-  for (const pod of pods) {
-    for (const [index, cell] of podCells(pod).entries()) {
-      widths[index] = Math.max(widths[index] ?? 0, stringWidth(cell));
-    }
-  }
-  return widths;
 }

@@ -4,7 +4,8 @@ import { colorsOf } from '../../../cli/colors.ts';
 import { JsonLines } from '../../../cli/json-lines.ts';
 import { planWorkload } from '../../../cli/snapshot.ts';
 import { describeTransitions } from '../../../cli/transitions.ts';
-import { progressBar, renderTree, shortImage } from '../../../cli/tree.ts';
+import { shortImage } from '../../../cli/pod-columns.ts';
+import { progressBar, renderTree } from '../../../cli/tree.ts';
 import type { WatchView } from '../../../cli/watch-view.ts';
 import { viewRollout } from '../../../cli/watch-view.ts';
 import { lookupsOf } from '../../../kubernetes/workload-children.ts';
@@ -93,6 +94,49 @@ describe('the tree', () => {
     for (const line of renderTree(view(1, {}, crashing), { ...PLAIN, columns: 30 })) {
       expect(line.length).toBeLessThanOrEqual(30);
     }
+  });
+
+  it('a narrow window wraps what is above the pods, and leaves away what says least of them', () => {
+    const annotations = { 'fairlead.dev/paused': '{"by":"alice","reason":"db alarm"}' };
+    const drawn = (columns: number) =>
+      named(renderTree(view(1, { annotations }, crashing), { ...PLAIN, columns }));
+    expect(drawn(60).slice(-3)).toEqual([
+      '└── revision #1 A  last complete, 2 pods',
+      '    ├── web-0  1/1  Running           web:1              45s',
+      '    └── web-1  1/1  Running           web:1              45s',
+    ]);
+    expect(drawn(40)).toEqual([
+      'statefulset.fairlead.dev/web -n',
+      '  default   ‖ Paused',
+      '[········] 0/3 updated and available',
+      '  2 of 3 available, 1 unavailable of 1',
+      '  allowed',
+      'paused by alice: db alarm',
+      'waiting: web-2 is not ready:',
+      '  container main of web-2:',
+      '  CrashLoopBackOff',
+      expect.stringMatching(/^├── revision #2 …\S+ {2}new, 1 pod$/),
+      '│   └── web-2  0/1  CrashLoopBackOff',
+      '└── revision #1 …  last complete, 2 pods',
+      '    ├── web-0  1/1  Running',
+      '    └── web-1  1/1  Running',
+    ]);
+    const longer = (pods: readonly Pod[]) =>
+      pods.map((pod) => ({
+        ...pod,
+        metadata: { ...pod.metadata, name: `a-name-of-an-application-${pod.metadata.name}` },
+      }));
+    expect(renderTree(view(3, {}, longer), { ...PLAIN, columns: 40 }).at(-1)).toMatch(
+      /^ {4}└── …\S*web-2 {2}1\/1 {2}Running$/,
+    );
+  });
+
+  it('a page of a message is four lines in a narrow window, and says that there is more', () => {
+    const annotations = { 'fairlead.dev/paused': JSON.stringify({ by: 'alice', reason: 'why '.repeat(99) }) };
+    const lines = renderTree(view(1, { annotations }), { ...PLAIN, columns: 40 });
+    const start = lines.findIndex((line) => line.startsWith('paused by alice'));
+    expect(lines[start + 3]).toMatch(/^ {2}why [why ]*…$/);
+    expect(lines[start + 4]).not.toContain('why why');
   });
 
   it('hostile text stays on its line', () => {
