@@ -67,7 +67,7 @@ export async function runGetControllers(call: Call<GetOptions>): Promise<ExitCod
       );
     }
     const all = await readViews(session, options);
-    const items = await withRuns(session, name === undefined ? all : rowsOf(all, name));
+    const { items, unreachable } = await withRuns(session, name === undefined ? all : rowsOf(all, name));
     if (name !== undefined && items.length === 0) {
       throw new CliError(
         `replicationcontroller/${name} not found in namespace ${session.namespace}\n  \`fairlead get rc -A\` shows what there is`,
@@ -108,6 +108,9 @@ export async function runGetControllers(call: Call<GetOptions>): Promise<ExitCod
     );
     io.out(table);
     await noteNoLeader(session, items);
+    if (unreachable !== undefined) {
+      io.err(`note: ${oneLine(unreachable)}, so it is not known whether the updates go on\n`);
+    }
     return EXIT.ok;
   });
 }
@@ -115,27 +118,31 @@ export async function runGetControllers(call: Call<GetOptions>): Promise<ExitCod
 /** So many runs are asked after; whoever has more under way at once has the Temporal UI. */
 const MOST_RUNS = 20;
 
+interface WithRuns {
+  readonly items: readonly ControllerView[];
+  /** Why Temporal could not be asked. */
+  readonly unreachable: string | undefined;
+}
+
 /** What is written on controllers does not say that a run was terminated: nothing goes on, and that is no progress. */
-async function withRuns(
-  session: Session,
-  items: readonly ControllerView[],
-): Promise<readonly ControllerView[]> {
+async function withRuns(session: Session, items: readonly ControllerView[]): Promise<WithRuns> {
   const asked = new Set(items.filter(isBusy).slice(0, MOST_RUNS));
-  return await Promise.all(
-    items.map(async (item) => {
-      if (!asked.has(item)) return item;
-      const { namespace, name, replaces = name } = item;
-      const watch = new RunWatch(session, { namespace, name: replaces });
-      const last = await watch.closedAtLast();
-      const isRecorded = item.record !== undefined;
-      const run = last?.state === 'closed' ? ownRun(last, isRecorded) : last;
-      if (run?.state === 'closed' || (run?.state === 'none' && isRecorded))
-        return { ...item, state: 'Stalled' as const, message: describeNoRun(run, item.failedBecause) };
-      const open = watch.open();
-      const why = open?.state === 'running' ? open.failing?.message : undefined;
-      return why === undefined || item.message !== '' ? item : { ...item, message: why };
-    }),
-  );
+  let unreachable: string | undefined;
+  const told = items.map(async (item) => {
+    if (!asked.has(item)) return item;
+    const { namespace, name, replaces = name } = item;
+    const watch = new RunWatch(session, { namespace, name: replaces });
+    const last = await watch.closedAtLast();
+    unreachable ??= watch.unreachable();
+    const isRecorded = item.record !== undefined;
+    const run = last?.state === 'closed' ? ownRun(last, isRecorded) : last;
+    if (run?.state === 'closed' || (run?.state === 'none' && isRecorded))
+      return { ...item, state: 'Stalled' as const, message: describeNoRun(run, item.failedBecause) };
+    const open = watch.open();
+    const why = open?.state === 'running' ? open.failing?.message : undefined;
+    return why === undefined || item.message !== '' ? item : { ...item, message: why };
+  });
+  return { items: await Promise.all(told), unreachable };
 }
 
 function isBusy({ state, progress }: ControllerView): boolean {

@@ -46,9 +46,14 @@ export class RunWatch {
     return this.#run?.state === 'running' ? this.#run : undefined;
   }
 
+  /** Why Temporal could not be asked the last time. Asks nobody. */
+  unreachable(): string | undefined {
+    return this.#run?.state === 'unreachable' ? this.#run.message : undefined;
+  }
+
   /** Why Temporal cannot be asked any more: it has answered before, so it is not that it cannot be reached from here. Asks nobody. */
   lost(): string | undefined {
-    return this.#hasAnswered && this.#run?.state === 'unreachable' ? this.#run.message : undefined;
+    return this.#hasAnswered ? this.unreachable() : undefined;
   }
 
   /** As {@link closed}, for a verb that looks once: it waits as long as that is not known. */

@@ -489,6 +489,14 @@ describe('a rolling update that somebody works against by hand', () => {
       expect((await cli('get rc')).out).toMatch(
         /foo .* Stalled +no run is open \(the last one is terminated\) /,
       );
+      const away = { ...environmentOf('rc-by-hand'), TEMPORAL_ADDRESS: '127.0.0.1:1' };
+      expect(await runCli(['get', 'rc', '-n', namespace], { environment: away })).toMatchObject({
+        code: 0,
+        out: expect.stringMatching(/foo .* Progressing /),
+        err: expect.stringMatching(
+          /^note: Temporal at 127\.0\.0\.1:1 does not answer: .*, so it is not known whether the updates go on\n$/,
+        ),
+      });
       expect(await cli(`rolling-update ${next} foo --image=foo:3`)).toMatchObject({
         code: 2,
         err: expect.stringContaining('takes no --image and no -f'),
