@@ -7,9 +7,9 @@ import { asRecord, trusted } from '../kubernetes/values.ts';
 import type { WatchCache } from '../kubernetes/watch-cache.ts';
 import type { AnyKind } from '../kubernetes/workload-kinds.ts';
 import { ANNOTATION, LABEL } from '../planners/names.ts';
-import type { ControllerRevision } from '../planners/objects.ts';
+import type { ControllerRevision, OwnerReference } from '../planners/objects.ts';
 import { formatSelector, matchesSelector } from '../planners/selector.ts';
-import type { Snapshot, Workload } from '../planners/workload.ts';
+import type { Snapshot, Workload, WorkloadRef } from '../planners/workload.ts';
 
 export interface CreatedRevision {
   readonly name: string;
@@ -25,7 +25,7 @@ const CLASH_LIMIT = 20;
 
 /**
  * Brings about the revision of the present template (S6, C8, C9). `snapshot` is asked for again after each clash, so that the
- * next plan sees the object that stood in the way. `now` in milliseconds since the epoch.
+ * next plan sees the object that stood in the way; one that another workload has is passed over by the next collision count. `now` in milliseconds since the epoch.
  *
  * @throws ApiError as the apiserver answers; RevisionNotKeptError when what it stores is not the workload's, or has another number; Error after 20 clashes
  */
@@ -41,7 +41,7 @@ export async function createRevision(
   const taken = new Set<string>();
   for (let clash = 0; clash < CLASH_LIMIT; clash += 1) {
     const { workload, revisions } = snapshot();
-    const { namespace, uid } = workload.ref;
+    const { namespace } = workload.ref;
     const plan = kind.planRevision(workload, revisions, taken);
     switch (plan.outcome) {
       case 'exists':
@@ -96,23 +96,26 @@ export async function createRevision(
           const found = await client.get(revisionPath(history, namespace, name));
           cache.observeWrite(resource, found);
           const owner = found.metadata.ownerReferences?.find((reference) => reference.controller === true);
-          if (owner !== undefined && owner.uid !== uid) {
-            if (history.passesOverNames) {
-              taken.add(name);
-              continue;
-            }
+          if (owner === undefined || owner.uid === workload.ref.uid) continue;
+          if (!history.passesOverNames && isPredecessor(owner, workload.ref)) {
             throw new Error(
-              `${history.kind} ${namespace}/${name} belongs to ${owner.kind} ${owner.name} (uid ${owner.uid}): ` +
+              `${history.kind} ${namespace}/${name} belongs to an earlier ${owner.kind} ${owner.name} (uid ${owner.uid}): ` +
                 'wait until the garbage collector has removed it, or delete it by hand',
               { cause: error },
             );
           }
+          taken.add(name);
         }
     }
   }
   throw new Error(
     `no free name for the revision of ${snapshot().workload.ref.name} after ${String(CLASH_LIMIT)} tries`,
   );
+}
+
+/** Of a workload that was deleted and made again: what it owned is about to go. */
+function isPredecessor(owner: OwnerReference, { kind, name }: WorkloadRef): boolean {
+  return owner.kind === kind && owner.name === name;
 }
 
 function notKept(

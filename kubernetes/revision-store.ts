@@ -17,7 +17,10 @@ export interface RevisionStore {
   readonly renumber: (revision: ControllerRevision, to: number | bigint) => JsonObject;
   /** Annotations that a workload gets back with the revision's template (P6). */
   readonly annotationsBack: (revision: ControllerRevision) => Readonly<Record<string, string>>;
-  /** A name that another owner has is passed over (P3), rather than waited for until it is free. */
+  /**
+   * A name that a workload of the same name had, which is gone, is passed over (P3), rather than waited for until the garbage
+   * collector frees it. One that another workload has is always passed over (S6).
+   */
   readonly passesOverNames: boolean;
 }
 

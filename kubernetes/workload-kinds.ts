@@ -84,7 +84,7 @@ const DAEMONSET: KindDefinition<DaemonSet> = {
   read: readDaemonSet,
   plan: planDaemonSet,
   history: CONTROLLER_REVISIONS,
-  planRevision: (workload, revisions) => planRevision(workload, revisions, LABEL.revisionHash),
+  planRevision: (workload, revisions, taken) => planRevision(workload, revisions, LABEL.revisionHash, taken),
   runsOnNodes: true,
   drains: ({ drain }) => drain !== undefined,
   hasHelpers: ({ prePull }) => prePull !== undefined,

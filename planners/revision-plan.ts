@@ -42,12 +42,13 @@ export function revisionHash(data: JsonObject, collisionCount: number): string {
  * What has to be done so that the present template has a revision with the highest number (S6): nothing, renumber an older
  * equal one (rollback), or create one. A name that is taken by other data is passed over by the next collision count.
  * `revisions` may hold foreign ones; they are ignored, but for their names. `hashLabel` is the label that a new one carries its
- * hash in (S7, D4).
+ * hash in (S7, D4). `others` are further names that belong to others.
  */
 export function planRevision(
   workload: Revisioned,
   revisions: readonly ControllerRevision[],
   hashLabel: string,
+  others: ReadonlySet<string> = new Set(),
 ): RevisionPlan {
   const sorted = revisionsOf(workload, revisions);
   const data = revisionData(workload.template);
@@ -58,7 +59,7 @@ export function planRevision(
       ? { outcome: 'exists', revision: newest ?? found }
       : { outcome: 'renumber', revision: found, to: nextRevisionNumber(sorted) };
   }
-  const taken = new Set(revisions.map((revision) => revision.metadata.name));
+  const taken = new Set([...others, ...revisions.map((revision) => revision.metadata.name)]);
   const collisionCount = freeCollisionCount(workload, data, taken);
   return {
     outcome: 'create',

@@ -10,6 +10,7 @@ import type { StatefulSet } from './workload.ts';
 export function planStatefulSetRevision(
   set: StatefulSet,
   revisions: readonly ControllerRevision[],
+  taken?: ReadonlySet<string>,
 ): RevisionPlan {
-  return planRevision(set, revisions, LABEL.controllerHash);
+  return planRevision(set, revisions, LABEL.controllerHash, taken);
 }

@@ -171,6 +171,37 @@ describe.each(apisOf('apps/v1'))('DaemonSet (%s)', (api) => {
     );
   }, 60_000);
 
+  it('S6, C8: a StatefulSet with its name and template gets a revision of another name, and has its pods', async () => {
+    const description = await deploy();
+    const { namespace, name } = description;
+    const pods = (await untilPods(description, 'five', allAt('agent:1', 5))).map(uidOf).sort();
+    const { spec } = await untilReady(description);
+    const cluster = ground.cluster();
+    await cluster.client.create(cluster.path('StatefulSet', namespace), {
+      apiVersion: api,
+      kind: 'StatefulSet',
+      metadata: { name },
+      spec: { replicas: 1, serviceName: name, selector: spec.selector, template: spec.template },
+    });
+    const set = await cluster.untilReadyOf('StatefulSet', namespace, name);
+    expect(set.status?.collisionCount).toBe(1);
+    const all = await untilPods(description, 'six', allAt('agent:1', 6));
+    expect(all.map(({ metadata }) => metadata.name)).toContain('agent-0');
+    expect(all.map(uidOf)).toEqual(expect.arrayContaining(pods));
+    const revisions = await cluster.client.list<KubernetesObject>({
+      group: 'apps',
+      version: 'v1',
+      resource: 'controllerrevisions',
+      namespace,
+    });
+    const owners = revisions.items.map(({ metadata }) => metadata.ownerReferences?.[0]?.kind);
+    expect(owners.sort()).toEqual(['DaemonSet', 'StatefulSet']);
+    expect(set.status?.updateRevision).not.toBe(
+      revisions.items.find(({ metadata }) => metadata.ownerReferences?.[0]?.kind === 'DaemonSet')?.metadata
+        .name,
+    );
+  }, 60_000);
+
   it('in place: pods keep uid and node', async () => {
     const description = await deploy({ podUpdatePolicy: 'InPlaceIfPossible', maxUnavailable: 2 });
     const before = (await untilPods(description, 'five', allAt('agent:1', 5))).map(uidOf).sort();

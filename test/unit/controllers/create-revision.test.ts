@@ -3,6 +3,7 @@
 import { describe, expect, it } from '@jest/globals';
 
 import { RevisionNotKeptError, createRevision } from '../../../controllers/create-revision.ts';
+import { ApiError } from '../../../kubernetes/api-error.ts';
 import type { KubernetesClient } from '../../../kubernetes/client.ts';
 import { trusted } from '../../../kubernetes/values.ts';
 import type { WatchCache } from '../../../kubernetes/watch-cache.ts';
@@ -11,6 +12,7 @@ import { DEPLOYMENT_ANNOTATION } from '../../../planners/names.ts';
 import type { KubernetesObject, ReplicaSet } from '../../../planners/objects.ts';
 import type { Snapshot, Workload } from '../../../planners/workload.ts';
 import { deploymentOf } from '../../support/deployment-fixtures.ts';
+import { setOf } from '../../support/statefulset-fixtures.ts';
 import { alteredTemplate } from '../../support/simulated-replica-sets.ts';
 
 const kind = WORKLOAD_KINDS.Deployment;
@@ -102,6 +104,54 @@ describe('a ReplicaSet that is to get another number', () => {
     await expect(renumber('1')).rejects.toThrow(RevisionNotKeptError);
     await expect(renumber('1')).rejects.toThrow(
       /ReplicaSet api-\w+ of Deployment api was to get the number 3, and was stored with 1: mend the admission policy or webhook/,
+    );
+  });
+});
+
+describe('S6, C8: a name that an owner of another uid has', () => {
+  /** Asks of an apiserver that has the first name already, as a revision of this owner. */
+  async function createBeside(owner: { readonly kind: string; readonly name: string }) {
+    const sets = WORKLOAD_KINDS.StatefulSet;
+    const workload = setOf();
+    const plan = sets.planRevision(workload, []);
+    if (plan.outcome !== 'create') throw new Error(plan.outcome);
+    const { name } = trusted<KubernetesObject>(plan.manifest).metadata;
+    const reference = { apiVersion: 'v1', uid: 'uid-other', controller: true, ...owner };
+    const foreign = trusted<KubernetesObject>({
+      metadata: { name, uid: 'uid-foreign', ownerReferences: [reference] },
+    });
+    const own = new Map<string, KubernetesObject>();
+    const client = trusted<KubernetesClient>({
+      create: async (_: unknown, sent: KubernetesObject) => {
+        if (sent.metadata.name !== name) return sent;
+        const failure = { status: 409, reason: 'AlreadyExists', text: 'already exists' };
+        throw new ApiError({ server: 's', method: 'POST', path: '/controllerrevisions' }, failure);
+      },
+      get: async () => foreign,
+    });
+    const cache = trusted<WatchCache>({
+      observeWrite: (_: string, object: KubernetesObject) => {
+        if (object !== foreign) own.set(object.metadata.name, object);
+      },
+    });
+    const snapshot = () =>
+      trusted<Snapshot<Workload>>({ workload, revisions: [...own.values()].map(sets.history.read) });
+    const created = await createRevision(client, cache, sets, snapshot, () => 0);
+    return { first: name, created };
+  }
+
+  it.each([
+    ['another kind', { kind: 'DaemonSet', name: 'web' }],
+    ['another name', { kind: 'StatefulSet', name: 'other' }],
+  ])('is passed over by the next collision count where it is %s', async (_, owner) => {
+    const { first, created } = await createBeside(owner);
+    expect(created).toMatchObject({ outcome: 'created', number: '1' });
+    expect(created.name).not.toBe(first);
+  });
+
+  it('is waited for where it was a workload of the same name: it is about to go', async () => {
+    await expect(createBeside({ kind: 'StatefulSet', name: 'web' })).rejects.toThrow(
+      /^ControllerRevision default\/web-\w+ belongs to an earlier StatefulSet web \(uid uid-other\): wait /,
     );
   });
 });
