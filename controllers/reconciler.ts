@@ -26,7 +26,6 @@ import type { Observation, PlanFeed } from './plan-feed.ts';
 import { ProgressClock } from './progress-clock.ts';
 import { hasProgressed } from './has-progressed.ts';
 import { grantRollback } from './rollback-request.ts';
-import type { StalledReason } from './reported-reasons.ts';
 import { BAD_ENDINGS, FAULTS } from './reported-reasons.ts';
 import type { ToldEnding } from './run-endings.ts';
 import { isEndOf } from './run-endings.ts';
@@ -75,9 +74,9 @@ const TEMPORAL_UNREACHABLE: Reason = {
   message: reasonMessage('TemporalUnreachable', [], 0, undefined),
 };
 
-/** Why only somebody's action changes anything. */
-interface Blocked {
-  readonly reason: StalledReason;
+/** What only a change of the object can mend. */
+interface Fault {
+  readonly reason: (typeof FAULTS)[number];
   readonly message: string;
 }
 
@@ -261,7 +260,8 @@ export class Reconciler {
     const served = statusOf(object);
     const endedBadly = runs.knows(key) ? undefined : badEndingBefore(served, workload, target);
     const ending = endedBadly ?? runs.blocked(key, workload.ref.uid, target);
-    const blocked = finished || ending === undefined ? fault(plan) : { ...ending, isEnd: true as const };
+    const wrong = fault(plan);
+    const blocked = finished || ending === undefined ? wrong : { ...ending, isEnd: true as const };
     const conditions = computeConditions({
       previous: conditionsOf(served),
       finished,
@@ -299,6 +299,7 @@ export class Reconciler {
       requeue(key, conditions.deadlineAt + 1_000);
     }
     this.#reportDeadline(workload, served, conditions.timedOut);
+    if (blocked === wrong) this.#reportFault(workload, served, wrong);
     try {
       const wanted = { ...plan.status, conditions: conditions.conditions };
       const due = await status.write(client, object, workload, wanted, plan);
@@ -356,6 +357,13 @@ export class Reconciler {
         `no progress for ${String(workload.progressDeadlineSeconds)} s; onDeadline is ${workload.onDeadline}`,
       );
     }
+  }
+
+  /** Once for each change of what only a change of the object can mend. */
+  #reportFault(workload: Workload, served: JsonObject, wrong: Fault | undefined): void {
+    const before = conditionsOf(served).find(({ type }) => type === 'Stalled');
+    if (wrong === undefined || (before?.status === 'True' && before.reason === wrong.reason)) return;
+    this.#options.events.record(workload, 'Warning', wrong.reason, wrong.message);
   }
 
   /**
@@ -460,7 +468,7 @@ function badEndingBefore(
 }
 
 /** The first fault in the planner's order. */
-function fault({ waiting }: Plan<object>): Blocked | undefined {
+function fault({ waiting }: Plan<object>): Fault | undefined {
   for (const { code, message } of waiting) {
     const reason = FAULTS.find((one) => one === code);
     if (reason !== undefined) return { reason, message };

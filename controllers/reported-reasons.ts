@@ -12,11 +12,11 @@ export const FAULTS = ['InPlaceImpossible', 'SelectorEmpty'] as const;
 
 /** Reasons of `Stalled` when it is true. */
 export const STALLED_REASONS = [...BAD_ENDINGS, 'ProgressDeadlineExceeded', ...FAULTS] as const;
-export type StalledReason = (typeof STALLED_REASONS)[number];
 
 /** Reasons of events on a workload. */
 export const EVENT_REASONS = [
   ...BAD_ENDINGS,
+  ...FAULTS,
   'RolloutStarted',
   'RolloutCompleted',
   'RolloutSuperseded',
