@@ -4,9 +4,9 @@ import { ApiError, isForbidden, toMessage } from '../kubernetes/api-error.ts';
 import { Discovery } from '../kubernetes/discovery.ts';
 import { GROUP } from '../planners/names.ts';
 import { groupVersion } from '../kubernetes/workload-api.ts';
-import type { Kept } from '../worker/lease.ts';
-import { holderOf } from '../worker/lease.ts';
-import { findRivals } from '../worker/rival-leaders.ts';
+import type { Kept } from '../kubernetes/lease.ts';
+import { holderOf } from '../kubernetes/lease.ts';
+import { findRivals } from '../kubernetes/rival-leases.ts';
 import type { CheckItem } from './check-item.ts';
 import type { AccessRule } from './permissions.ts';
 import { operatorRules, workerRules, describeRule, reviewAccess } from './permissions.ts';
@@ -171,10 +171,10 @@ async function checkLeader(session: Session): Promise<readonly CheckItem[]> {
 async function checkRivals(session: Session, kept: Kept | undefined): Promise<readonly CheckItem[]> {
   const { client, cluster, leaseNamespace, io } = session;
   if (kept === undefined) return [];
-  const config = { cluster, leaseNamespace, ...kept };
+  const keeper = { cluster, leaseNamespace, ...kept };
   const signal = AbortSignal.any([io.interrupted, AbortSignal.timeout(REQUEST_TIMEOUT_MS)]);
   try {
-    const found = [...(await findRivals({ client, config, signal }))].filter(([, lease]) =>
+    const found = [...(await findRivals(client, keeper, signal))].filter(([, lease]) =>
       isFresh(lease, io.now()),
     );
     return found.map(([name, lease]) => ({

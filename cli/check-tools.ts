@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 
 import { errorCode } from '../kubernetes/values.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
-import { missingSearchAttributes, searchAttributeCommand } from '../worker/search-attributes.ts';
+import { missingSearchAttributes, searchAttributeCommand } from '../controllers/search-attributes.ts';
 import type { CheckItem } from './check-item.ts';
 import { EXIT } from './exit-codes.ts';
 import { troubledRuns } from './stuck-runs.ts';

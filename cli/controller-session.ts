@@ -21,7 +21,7 @@ import type { UpdateRecord } from '../planners/rolling-update-record.ts';
 import type { RollingUpdateSnapshot, UpdateView } from '../planners/rolling-update-view.ts';
 import { updateNameOf, viewUpdate } from '../planners/rolling-update-view.ts';
 import type { WishVerb } from '../workflows/operator-wishes.ts';
-import { ensureSearchAttributes } from '../worker/search-attributes.ts';
+import { ensureSearchAttributes } from '../controllers/search-attributes.ts';
 import { controllerName } from './controller-argument.ts';
 import { CliError, EXIT } from './exit-codes.ts';
 import type { GitState } from './git-state.ts';

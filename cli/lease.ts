@@ -3,8 +3,8 @@
 import { isForbidden } from '../kubernetes/api-error.ts';
 import { pause } from '../kubernetes/backoff.ts';
 import type { WorkloadTarget } from '../kubernetes/workload-edit.ts';
-import type { Kept, Lease } from '../worker/lease.ts';
-import { LeaseStore, holderOf, keptBy, leaseNameOf } from '../worker/lease.ts';
+import type { Kept, Lease } from '../kubernetes/lease.ts';
+import { LeaseStore, holderOf, keptBy, leaseNameOf } from '../kubernetes/lease.ts';
 import type { Session } from './session.ts';
 import { REQUEST_TIMEOUT_MS } from './session.ts';
 

@@ -87,7 +87,7 @@ export async function syncCalls(
     start: async () => {
       const [{ SyncRuns }, { ensureSearchAttributes }] = await Promise.all([
         import('../controllers/sync-runs.ts'),
-        import('../worker/search-attributes.ts'),
+        import('../controllers/search-attributes.ts'),
       ]);
       const clusterUid = await readClusterUid(session);
       await temporal.call(async () => {

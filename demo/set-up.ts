@@ -12,7 +12,7 @@ import { INSTANCE_VARIABLE, tailOfLog } from '../local/component-process.ts';
 import type { ControlPlane } from '../local/control-plane.ts';
 import { startControlPlane } from '../local/control-plane.ts';
 import { readInstance } from '../local/instance.ts';
-import { LeaseStore, holderOf, leaseNameOf } from '../worker/lease.ts';
+import { LeaseStore, holderOf, leaseNameOf } from '../kubernetes/lease.ts';
 import { syncWorkflowId } from '../workflows/sync-messages.ts';
 import { DEPLOYER, NAMESPACE, OPERATOR, createAccounts } from './accounts.ts';
 import { startCommand } from './cli-process.ts';

@@ -4,8 +4,8 @@ import type { Client } from '@temporalio/client';
 import type { Logger } from 'pino';
 
 import type { SearchAttributeName } from '../workflows/search-attributes.ts';
-import type { RegisteredSearchAttributes } from './search-attributes.ts';
-import { ensureSearchAttributes, searchAttributeCommand } from './search-attributes.ts';
+import type { RegisteredSearchAttributes } from '../controllers/search-attributes.ts';
+import { ensureSearchAttributes, searchAttributeCommand } from '../controllers/search-attributes.ts';
 
 export interface KnownSearchAttributesOptions {
   readonly client: Client;

@@ -12,8 +12,8 @@ import type { LeaseClock } from './lease-clock.ts';
 import { LEASE_TIMING } from './lease-context.ts';
 import type { Acquired, LeaseContext, LeaseTiming } from './lease-context.ts';
 import { keepRenewing, release } from './lease-renewal.ts';
-import type { LeaseAnnotations } from './lease.ts';
-import { LeaseStore } from './lease.ts';
+import type { LeaseAnnotations } from '../kubernetes/lease.ts';
+import { LeaseStore } from '../kubernetes/lease.ts';
 
 export interface LeaderElectionOptions {
   /** Without a write guard of this election, which has connections of its own: nothing else may keep a renewal waiting. */

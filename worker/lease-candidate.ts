@@ -4,8 +4,8 @@ import type { Acquired, LeaseContext } from './lease-context.ts';
 import { explain, tryMs } from './lease-context.ts';
 import type { Moment } from './lease-clock.ts';
 import { elapsedMs } from './lease-clock.ts';
-import { holderOf, microTime } from './lease.ts';
-import type { Lease } from './lease.ts';
+import { holderOf, microTime } from '../kubernetes/lease.ts';
+import type { Lease } from '../kubernetes/lease.ts';
 
 export class LeaseCandidate {
   readonly #context: LeaseContext;

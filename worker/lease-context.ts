@@ -2,7 +2,7 @@
 
 import { toMessage } from '../kubernetes/api-error.ts';
 import type { LeaseClock, Moment } from './lease-clock.ts';
-import type { Lease, LeaseAnnotations, LeaseStore } from './lease.ts';
+import type { Lease, LeaseAnnotations, LeaseStore } from '../kubernetes/lease.ts';
 
 export interface LeaseTiming {
   /** Others take over this long after they saw the last renewal. */

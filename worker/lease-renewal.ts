@@ -3,8 +3,8 @@
 import type { Fence } from './fence.ts';
 import type { Acquired, LeaseContext } from './lease-context.ts';
 import { explain, tryMs } from './lease-context.ts';
-import { holderOf, microTime } from './lease.ts';
-import type { Lease } from './lease.ts';
+import { holderOf, microTime } from '../kubernetes/lease.ts';
+import type { Lease } from '../kubernetes/lease.ts';
 
 /**
  * Renews every second until `done` aborts, and keeps the fence informed. Answers the Lease as last written, or undefined,

@@ -26,7 +26,7 @@ import type { Fence } from './fence.ts';
 import { runLeaderElection } from './leader-election.ts';
 import type { Leader } from './leader.ts';
 import { startLeader } from './leader.ts';
-import { keptAnnotations, leaseNameOf } from './lease.ts';
+import { keptAnnotations, leaseNameOf } from '../kubernetes/lease.ts';
 import { createLog, sdkLogger } from './log.ts';
 import { Metrics } from './metrics.ts';
 import { tellOwnRights } from './own-rights-notice.ts';

@@ -5,13 +5,13 @@ import type { Logger } from 'pino';
 import { toMessage } from '../kubernetes/api-error.ts';
 import { pause } from '../kubernetes/backoff.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
-import type { WorkerConfig } from './config.ts';
-import type { Kept, Lease } from './lease.ts';
-import { holderOf, keptBy, leaseNameOf } from './lease.ts';
+import { holderOf, keptBy } from '../kubernetes/lease.ts';
+import type { Keeper } from '../kubernetes/rival-leases.ts';
+import { findRivals } from '../kubernetes/rival-leases.ts';
 
 export interface RivalLeadersOptions {
   readonly client: KubernetesClient;
-  readonly config: Pick<WorkerConfig, 'cluster' | 'leaseNamespace'> & Kept;
+  readonly config: Keeper;
   readonly log: Pick<Logger, 'warn' | 'debug'>;
   readonly signal: AbortSignal;
   /** Milliseconds between two looks. @default 2500 */
@@ -23,13 +23,13 @@ const WAIT_MS = 2_500;
 
 /** Warns of each, once. Resolves in any case: nothing hangs on it. */
 export async function warnOfRivals(options: RivalLeadersOptions): Promise<void> {
-  const { config, log, signal, waitMs = WAIT_MS } = options;
+  const { client, config, log, signal, waitMs = WAIT_MS } = options;
   try {
-    const before = await findRivals(options);
+    const before = await findRivals(client, config, signal);
     if (before.size === 0) return;
     await pause(waitMs, signal);
     if (signal.aborted) return;
-    for (const [name, lease] of await findRivals(options)) {
+    for (const [name, lease] of await findRivals(client, config, signal)) {
       const known = before.get(name);
       if (known === undefined || known.spec?.renewTime === lease.spec?.renewTime) continue;
       log.warn(
@@ -40,31 +40,4 @@ export async function warnOfRivals(options: RivalLeadersOptions): Promise<void> 
   } catch (error) {
     if (!signal.aborted) log.debug({ error: toMessage(error) }, 'other Leases cannot be looked at');
   }
-}
-
-/** Held Leases of other clusters' workers that keep something which these keep, by name. @throws ApiError */
-export async function findRivals({
-  client,
-  config,
-  signal,
-}: Pick<RivalLeadersOptions, 'client' | 'config' | 'signal'>): Promise<ReadonlyMap<string, Lease>> {
-  const { leaseNamespace: namespace, cluster } = config;
-  const path = { group: 'coordination.k8s.io', version: 'v1', resource: 'leases', namespace };
-  const { items } = await client.list<Lease>(path, { signal });
-  const found = items.filter((lease) => {
-    const kept = keptBy(lease);
-    const isOther = lease.metadata.name !== leaseNameOf(cluster) && holderOf(lease) !== '';
-    return isOther && kept !== undefined && overlap(kept, config);
-  });
-  return new Map(found.map((lease) => [lease.metadata.name, lease]));
-}
-
-function overlap(one: Kept, other: Kept): boolean {
-  if (one.workloadApi !== other.workloadApi) return false;
-  const { namespaces } = one;
-  return (
-    namespaces === undefined ||
-    other.namespaces === undefined ||
-    other.namespaces.some((name) => namespaces.includes(name))
-  );
 }

@@ -10,7 +10,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { Io } from '../../cli/io.ts';
 import { groupVersion } from '../../kubernetes/workload-api.ts';
 import { ANNOTATION } from '../../planners/names.ts';
-import { microTime } from '../../worker/lease.ts';
+import { microTime } from '../../kubernetes/lease.ts';
 import { builtWorker } from '../support/built-worker.ts';
 import { eventually } from '../support/eventually.ts';
 import { apisOf } from '../support/full-suite.ts';

@@ -188,14 +188,17 @@ describe.each(apisOf('apps/v1'))('DaemonSet (%s)', (api) => {
     const all = await untilPods(description, 'six', allAt('agent:1', 6));
     expect(all.map(({ metadata }) => metadata.name)).toContain('agent-0');
     expect(all.map(uidOf)).toEqual(expect.arrayContaining(pods));
-    const revisions = await cluster.client.list<KubernetesObject>({
+    const revisions = await cluster.client.list({
       group: 'apps',
       version: 'v1',
       resource: 'controllerrevisions',
       namespace,
     });
     const owners = revisions.items.map(({ metadata }) => metadata.ownerReferences?.[0]?.kind);
-    expect(owners.sort()).toEqual(['DaemonSet', 'StatefulSet']);
+    expect(owners.toSorted((a, b) => String(a).localeCompare(String(b)))).toEqual([
+      'DaemonSet',
+      'StatefulSet',
+    ]);
     expect(set.status?.updateRevision).not.toBe(
       revisions.items.find(({ metadata }) => metadata.ownerReferences?.[0]?.kind === 'DaemonSet')?.metadata
         .name,

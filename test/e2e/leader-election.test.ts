@@ -8,7 +8,7 @@ import type { KubernetesObject } from '../../planners/objects.ts';
 import { ChildScript } from '../support/child-process.ts';
 import { useControlPlane } from '../support/control-plane.ts';
 import { eventually } from '../support/eventually.ts';
-import type { Lease } from '../../worker/lease.ts';
+import type { Lease } from '../../kubernetes/lease.ts';
 
 type ConfigMap = KubernetesObject & { readonly data?: { readonly writer?: string } };
 

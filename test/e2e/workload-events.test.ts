@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import type { EventReason } from '../../controllers/reported-reasons.ts';
 import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
+import { groupVersion } from '../../kubernetes/workload-api.ts';
 import { LABEL } from '../../planners/names.ts';
 import type { KubernetesObject, Pod } from '../../planners/objects.ts';
 import { Cluster } from '../support/cluster.ts';
@@ -34,12 +35,14 @@ const inLane = useLanes(4);
 /** Declares a worker. What it returns is for tests. */
 function useGround(api: WorkloadApi) {
   const controlPlane = controlPlaneOf(api);
+  // Two workers on one control plane: each with ids and a Lease of its own.
+  const owner = `events-${groupVersion(api).group.replace('.', '-')}`;
   let cluster: Cluster;
   let worker: WorkerProcess;
 
   beforeAll(async () => {
     cluster = await Cluster.connect(controlPlane().kubeconfig, api);
-    worker = await startWorker({ controlPlane: controlPlane(), cluster: 'events' });
+    worker = await startWorker({ controlPlane: controlPlane(), cluster: owner });
   }, 60_000);
 
   afterAll(async () => {

@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http';
 
 import { parseJson } from '../../kubernetes/json.ts';
 import { trusted } from '../../kubernetes/values.ts';
-import type { Lease } from '../../worker/lease.ts';
+import type { Lease } from '../../kubernetes/lease.ts';
 import { answer, WatchServer } from './watch-server.ts';
 import type { SeenRequest } from './watch-server.ts';
 

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 
-import { microTime } from '../../../worker/lease.ts';
+import { microTime } from '../../../kubernetes/lease.ts';
 import { runCli } from '../../support/cli.ts';
 import { answer } from '../../support/watch-server.ts';
 import { useWatchServer } from '../../support/watch-server-ground.ts';

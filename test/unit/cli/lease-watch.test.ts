@@ -4,7 +4,7 @@ import { LeaseWatch } from '../../../cli/lease-watch.ts';
 import type { Session } from '../../../cli/session.ts';
 import { KubernetesClient } from '../../../kubernetes/client.ts';
 import { trusted } from '../../../kubernetes/values.ts';
-import { microTime } from '../../../worker/lease.ts';
+import { microTime } from '../../../kubernetes/lease.ts';
 import { LeaseServer } from '../../support/lease-server.ts';
 import { plainConnection } from '../../support/watch-server.ts';
 

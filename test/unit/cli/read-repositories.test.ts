@@ -11,7 +11,7 @@ import {
 import { withReasons } from '../../../cli/repository-progress.ts';
 import type { Session } from '../../../cli/session.ts';
 import type { FollowedRow } from '../../../git/followed-list.ts';
-import { microTime } from '../../../worker/lease.ts';
+import { microTime } from '../../../kubernetes/lease.ts';
 import { trusted } from '../../../kubernetes/values.ts';
 import { answer } from '../../support/watch-server.ts';
 import { useWatchServer } from '../../support/watch-server-ground.ts';

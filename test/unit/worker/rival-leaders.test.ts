@@ -3,8 +3,8 @@
 import { describe, expect, it } from '@jest/globals';
 
 import { trusted } from '../../../kubernetes/values.ts';
-import { keptAnnotations } from '../../../worker/lease.ts';
-import type { Kept } from '../../../worker/lease.ts';
+import { keptAnnotations } from '../../../kubernetes/lease.ts';
+import type { Kept } from '../../../kubernetes/lease.ts';
 import type { RivalLeadersOptions } from '../../../worker/rival-leaders.ts';
 import { warnOfRivals } from '../../../worker/rival-leaders.ts';
 import { answer } from '../../support/watch-server.ts';

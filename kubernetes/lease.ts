@@ -1,7 +1,7 @@
 /** The Lease object: reading and writing it, each write conditional on the version that was read. */
 
-import { isAlreadyExists, isConflict, isNotFound } from '../kubernetes/api-error.ts';
-import type { KubernetesClient, ResourcePath } from '../kubernetes/client.ts';
+import { isAlreadyExists, isConflict, isNotFound } from './api-error.ts';
+import type { KubernetesClient, ResourcePath } from './client.ts';
 import { ANNOTATION } from '../planners/names.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
 

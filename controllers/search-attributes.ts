@@ -27,7 +27,7 @@ export async function ensureSearchAttributes(
   try {
     missing = await missingSearchAttributes(client, namespace);
   } catch (error) {
-    const { refusalOf } = await import('../controllers/temporal-failure.ts');
+    const { refusalOf } = await import('./temporal-failure.ts');
     const why = refusalOf(error);
     if (why === undefined) throw error;
     return { registered: [], missing: SEARCH_ATTRIBUTES, failed: { what: 'list', why } };
