@@ -110,12 +110,6 @@ export class WatchCache extends IndexedLookups {
     await orAborted(Promise.all(listed), signal);
   }
 
-  /** Lists everything anew by quorum reads that start now: what a new leader does before its first write. */
-  async refresh(signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
-    await orAborted(Promise.all(this.#sources().map((source) => source.relist())), signal);
-  }
-
   /** Called for each change, in order, with the cache already changed. @returns what removes the handler */
   onChange(handler: (change: Change) => void): () => void {
     this.#handlers.add(handler);

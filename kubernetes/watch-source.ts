@@ -116,13 +116,6 @@ export class WatchSource {
     return this.#listed.promise;
   }
 
-  /** Lists again now; resolves when that is done. The list starts after this call, so it shows what was written before. */
-  relist(): Promise<void> {
-    this.#mustList = true;
-    this.retryNow();
-    return this.#listed.promise;
-  }
-
   /** Ends the present watch, list or wait, and tries again at once. */
   retryNow(): void {
     this.#interrupt.abort();
@@ -174,7 +167,7 @@ export class WatchSource {
   async #list(signal: AbortSignal): Promise<void> {
     const { client, path, store, transform, now, onProgress } = this.#options;
     const list = await client.list(path, { ...this.#options.only, signal, transform });
-    signal.throwIfAborted(); // asked for again meanwhile: this one may be older than the question
+    signal.throwIfAborted();
     this.#lastContact = now();
     store.replaceAll(list.items, list.resourceVersion, path.namespace);
     this.position = list.resourceVersion;
