@@ -92,6 +92,42 @@ describe.each(GROUNDS)('in-place update of a StatefulSet ($api)', ({ ground }) =
   );
 
   it(
+    'a native sidecar restarts alone; another image of an init container makes pods anew (in-place.md 3, 10)',
+    inLane(async () => {
+      const withInit = (proxy: string, init: string) => ({
+        podSpec: {
+          initContainers: [
+            { name: 'init', image: init },
+            { name: 'proxy', image: proxy, restartPolicy: 'Always' },
+          ],
+        },
+      });
+      const description = await deploy({ replicas: 2, ...withInit('proxy:1', 'init:1') });
+      const { namespace, name } = description;
+      const before = await cluster().pods(namespace, name);
+      await update(description, withInit('proxy:2', 'init:1'));
+      const after = await cluster().pods(namespace, name);
+      expect(after.map(identityOf)).toEqual(before.map(identityOf));
+      expect(after.map(restartsOf)).toEqual([0, 0]);
+      for (const [index, pod] of after.entries()) {
+        const [init, proxy] = pod.status?.initContainerStatuses ?? [];
+        const [wasInit, wasProxy] = before[index]?.status?.initContainerStatuses ?? [];
+        expect(pod.spec.initContainers?.map(({ image }) => image)).toEqual(['init:1', 'proxy:2']);
+        expect(proxy).toMatchObject({ name: 'proxy', restartCount: 1, image: 'proxy:2' });
+        expect(proxy?.containerID).not.toBe(wasProxy?.containerID);
+        expect(init).toEqual(wasInit);
+      }
+      await update(description, withInit('proxy:2', 'init:2'));
+      const anew = await cluster().pods(namespace, name);
+      expect(anew.map(({ metadata }) => before.some((pod) => pod.metadata.uid === metadata.uid))).toEqual([
+        false,
+        false,
+      ]);
+    }),
+    PATIENCE_MS,
+  );
+
+  it(
     'finishes when two tags share a digest, though status.image stays at the old tag (in-place.md 2)',
     inLane(async () => {
       const description = await deploy({ replicas: 2, image: 'app:1_digest-abc' });
