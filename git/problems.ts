@@ -42,7 +42,8 @@ const NEXT_STEPS = {
   LfsPointer: 'Commit the file itself, not a Git LFS pointer.',
   NotText: 'Save the file as UTF-8 text.',
   // The text
-  YamlSyntax: 'Correct the YAML; `kubectl create --dry-run=client -f FILE` reads it the same way.',
+  YamlSyntax:
+    'Mend that line, or quote the text: where kubectl guesses what is meant, it is refused here. `fairlead plan` tries the next commit.',
   DuplicateKey: 'Remove one of the two.',
   NumberTooLarge: 'Quote it if it is a string; numbers beyond 2^53 lose digits on the way.',
   NumberNotFinite: 'Quote it if it is a string; Kubernetes has no infinite numbers.',
