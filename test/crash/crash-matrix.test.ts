@@ -27,6 +27,7 @@ import { definitionHash, keepResult, keptResults } from './crash-results.ts';
 import { CRASH_SCENARIOS } from './crash-scenarios.ts';
 import { describeSite } from './crash-sites.ts';
 import type { CrashVerdict } from './crash-verdict.ts';
+import { missedForGood } from './crash-verdict.ts';
 
 const HOUR_MS = 3_600_000;
 /** Most of a run is waiting for the Lease of the dead to expire; more at a time would measure the machine, not the worker. */
@@ -120,7 +121,8 @@ function crashMatrix(): void {
       }
 
       expect(verdicts.filter(({ faults }) => faults.length > 0)).toEqual([]);
-      // Only what depends on the clock may be missed.
+      expect(missedForGood(verdicts)).toEqual([]);
+      // Only what depends on the clock may be missed, and little of it.
       expect(
         verdicts.filter(({ reached, site }) => !reached && site.kind !== 'create events').length,
       ).toBeLessThan(verdicts.length / 10);

@@ -5,6 +5,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { ApiWrite } from '../support/api-write.ts';
 import type { CrashRun } from './crash-arena.ts';
 import type { CrashSite } from './crash-sites.ts';
+import { describeSite } from './crash-sites.ts';
 
 export interface CrashVerdict {
   readonly site: CrashSite;
@@ -59,6 +60,25 @@ export function deletedTwice(
   return taken
     .filter(({ uid }, index) => taken.findIndex((other) => other.uid === uid) < index)
     .map(({ key, uid }) => `${key} (${String(uid)})`);
+}
+
+/** Events are gathered, and a status is written as often as something is seen: by the clock. */
+const BY_THE_CLOCK = /events$|\/status$/;
+const POD_WRITE = /^(?:create|delete|patch) pods(?: |$)/;
+
+/**
+ * What no clock excuses of the places that were not come by: any write of a pod, and every place before (or after) a kind of request.
+ * Empty if there is nothing such.
+ */
+export function missedForGood(
+  verdicts: readonly Pick<CrashVerdict, 'site' | 'reached'>[],
+): readonly string[] {
+  const missed = verdicts.filter(({ reached }) => !reached).map(({ site }) => site);
+  const kindOf = ({ layer, kind, side }: CrashSite) => `every place ${side} ${kind} (${layer})`;
+  const reached = new Set(verdicts.filter((one) => one.reached).map(({ site }) => kindOf(site)));
+  const kinds = missed.filter(({ kind }) => !BY_THE_CLOCK.test(kind)).map(kindOf);
+  const pods = missed.filter(({ kind }) => POD_WRITE.test(kind)).map(describeSite);
+  return [...new Set([...pods, ...kinds.filter((kind) => !reached.has(kind))])];
 }
 
 /** A run that ended in an error instead of an end. */

@@ -13,6 +13,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { CrashArena } from '../crash/crash-arena.ts';
 import type { CrashRun } from '../crash/crash-arena.ts';
 import { runCampaign } from '../crash/crash-campaign.ts';
+import { missedForGood } from '../crash/crash-verdict.ts';
 import { CRASH_SCENARIOS, crashScenario, LATE_READY } from '../crash/crash-scenarios.ts';
 import { inParallel, sampleOf } from '../crash/crash-sites.ts';
 import type { CrashSite } from '../crash/crash-sites.ts';
@@ -115,7 +116,8 @@ describe('crash sample', () => {
     expect(sampled).toEqual([IS_FULL ? 2 : 1, 2, 3, 3]);
     expect(new Set(cases.map(({ site }) => site.side))).toEqual(new Set(['before', 'after']));
     expect(verdicts.filter(({ faults }) => faults.length > 0)).toEqual([]);
-    // Only what depends on the clock may be missed.
+    expect(missedForGood(verdicts)).toEqual([]);
+    // Only what depends on the clock may be missed, and little of it.
     const missed = verdicts.filter(({ reached }) => !reached);
     expect(missed.length).toBeLessThan(verdicts.length / 10);
     // How soon is judged by the full matrix, a few at a time: so many at once keep a small machine busy.

@@ -3,7 +3,7 @@
 import { describe, expect, it } from '@jest/globals';
 
 import type { CrashRun } from '../../crash/crash-arena.ts';
-import { RESUME_LIMIT_MS, deletedTwice, judgeCrash } from '../../crash/crash-verdict.ts';
+import { RESUME_LIMIT_MS, deletedTwice, judgeCrash, missedForGood } from '../../crash/crash-verdict.ts';
 
 const SITE = {
   layer: 'apiserver',
@@ -55,5 +55,35 @@ describe('deletes that were taken twice', () => {
   it('are none where the second was refused, or never answered', () => {
     const writes = [write('u1', 200), write('u1', 404), write('u1', 409), write('u1', undefined)];
     expect(deletedTwice(writes)).toEqual([]);
+  });
+});
+
+describe('places that were not come by', () => {
+  const at = (kind: string, occurrence: number, reached: boolean, side: 'before' | 'after' = 'before') => ({
+    site: { layer: 'apiserver', key: `${kind} web`, kind, occurrence, side } as const,
+    reached,
+  });
+
+  it.each([
+    ['one of several of a kind', [at('patch services', 1, true), at('patch services', 2, false)], []],
+    [
+      'all of a kind on one side',
+      [at('patch services', 1, true, 'after'), at('patch services', 1, false)],
+      ['every place before patch services (apiserver)'],
+    ],
+    ['all events, which the clock gathers', [at('create events', 1, false)], []],
+    ['a status that was written less often', [at('patch statefulsets/status', 1, false)], []],
+    [
+      'one of several deletes of pods',
+      [at('delete pods', 1, true), at('delete pods', 2, false)],
+      ['before delete pods web #2'],
+    ],
+    [
+      'one of several patches of a pod',
+      [at('patch pods marked,spec', 1, true), at('patch pods marked,spec', 2, false)],
+      ['before patch pods marked,spec web #2'],
+    ],
+  ])('%s', (_, verdicts, told) => {
+    expect(missedForGood(verdicts)).toEqual(told);
   });
 });
