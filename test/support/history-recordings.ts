@@ -6,15 +6,14 @@
 import { COMMIT_RECORDINGS } from './commit-recordings.ts';
 import type { HistoryGround, RecordedRun } from './history-ground.ts';
 import { newest } from './history-ground.ts';
+import type { Contents } from './recorded-history.ts';
 import { TemporalProxy } from './temporal-proxy.ts';
 
 import { ROLLING_UPDATE_RECORDINGS } from './rolling-update-recordings.ts';
 
-export interface HistoryRecording {
+export interface HistoryRecording extends Contents {
   /** Begins with the type of the workflow, in kebab case; becomes the name of the file. */
   readonly name: string;
-  /** What the history must hold, so that a file is what its name says: types of events, in their order. */
-  readonly holds: readonly string[];
   readonly record: (ground: HistoryGround, temporalAddress: string) => Promise<readonly RecordedRun[]>;
 }
 
@@ -27,7 +26,7 @@ const SLOW_RESTART = {
 export const HISTORY_RECORDINGS: readonly HistoryRecording[] = [
   {
     name: 'rollout-first-revision',
-    holds: ['WORKFLOW_EXECUTION_COMPLETED'],
+    holds: ['ACTIVITY_TASK_COMPLETED "created":true', 'WORKFLOW_EXECUTION_COMPLETED "batches":0'],
     async record(ground) {
       await ground.startWorker();
       await ground.roll({});
@@ -36,7 +35,7 @@ export const HISTORY_RECORDINGS: readonly HistoryRecording[] = [
   },
   {
     name: 'rollout-recreate',
-    holds: ['WORKFLOW_EXECUTION_COMPLETED'],
+    holds: ['ACTIVITY_TASK_COMPLETED "code":"PodTerminating"', 'WORKFLOW_EXECUTION_COMPLETED "batches":2'],
     async record(ground) {
       await ground.startWorker();
       await ground.roll({});
@@ -46,7 +45,9 @@ export const HISTORY_RECORDINGS: readonly HistoryRecording[] = [
   },
   {
     name: 'rollout-in-place',
-    holds: ['WORKFLOW_EXECUTION_COMPLETED'],
+    holds: ['ACTIVITY_TASK_COMPLETED "outcome":"written"', 'WORKFLOW_EXECUTION_COMPLETED "batches":2'],
+    // No pod goes.
+    lacks: 'PodTerminating',
     async record(ground) {
       await ground.startWorker();
       await ground.roll(IN_PLACE);
@@ -56,7 +57,13 @@ export const HISTORY_RECORDINGS: readonly HistoryRecording[] = [
   },
   {
     name: 'rollout-cancelled-in-place',
-    holds: ['WORKFLOW_EXECUTION_CANCEL_REQUESTED', 'WORKFLOW_EXECUTION_CANCELED'],
+    holds: [
+      'ACTIVITY_TASK_COMPLETED "outcome":"written"',
+      'WORKFLOW_EXECUTION_CANCEL_REQUESTED',
+      'WORKFLOW_EXECUTION_CANCELED',
+    ],
+    // No pod goes.
+    lacks: 'PodTerminating',
     async record(ground) {
       await ground.startWorker();
       await ground.roll({ ...IN_PLACE, templateAnnotations: SLOW_RESTART });
@@ -71,7 +78,12 @@ export const HISTORY_RECORDINGS: readonly HistoryRecording[] = [
   },
   {
     name: 'rollout-superseded',
-    holds: ['WORKFLOW_EXECUTION_CANCEL_REQUESTED', 'WORKFLOW_EXECUTION_CANCELED'],
+    holds: [
+      'ACTIVITY_TASK_COMPLETED "code":"PodTerminating"',
+      'WORKFLOW_EXECUTION_CANCEL_REQUESTED',
+      'ACTIVITY_TASK_COMPLETED "outcome":"Superseded"',
+      'WORKFLOW_EXECUTION_CANCELED',
+    ],
     async record(ground) {
       const stuck = await stuckInTheMiddle(ground);
       await ground.roll({ image: 'app:2' });
@@ -93,7 +105,11 @@ export const HISTORY_RECORDINGS: readonly HistoryRecording[] = [
   },
   {
     name: 'rollout-paused-across-restart',
-    holds: ['WORKFLOW_EXECUTION_SIGNALED', 'WORKFLOW_EXECUTION_COMPLETED'],
+    holds: [
+      'WORKFLOW_EXECUTION_SIGNALED',
+      'ACTIVITY_TASK_COMPLETED "outcome":"paused"',
+      'WORKFLOW_EXECUTION_COMPLETED "outcome":"Succeeded"',
+    ],
     async record(ground) {
       await ground.startWorker();
       await ground.roll({});
@@ -176,7 +192,11 @@ export const HISTORY_RECORDINGS: readonly HistoryRecording[] = [
   },
   {
     name: 'rollout-deadline-rollback',
-    holds: ['WORKFLOW_EXECUTION_COMPLETED'],
+    holds: [
+      'ACTIVITY_TASK_COMPLETED "outcome":"deadline"',
+      'ACTIVITY_TASK_COMPLETED "rolledBack":true',
+      'WORKFLOW_EXECUTION_COMPLETED "outcome":"RolledBack"',
+    ],
     async record(ground) {
       await ground.startWorker();
       await ground.roll({ progressDeadlineSeconds: 3, onDeadline: 'Rollback' });
@@ -192,7 +212,11 @@ export const HISTORY_RECORDINGS: readonly HistoryRecording[] = [
   },
   {
     name: 'rollout-deadline-changed',
-    holds: ['WORKFLOW_EXECUTION_COMPLETED'],
+    holds: [
+      'ACTIVITY_TASK_COMPLETED "outcome":"deadline","onDeadline":"Rollback"',
+      'ACTIVITY_TASK_COMPLETED "rolledBack":true',
+      'WORKFLOW_EXECUTION_COMPLETED "outcome":"RolledBack"',
+    ],
     async record(ground) {
       await ground.startWorker();
       await ground.roll({ progressDeadlineSeconds: 5, onDeadline: 'Report' });
@@ -209,7 +233,7 @@ export const HISTORY_RECORDINGS: readonly HistoryRecording[] = [
   },
   {
     name: 'rollout-aborted',
-    holds: ['WORKFLOW_EXECUTION_SIGNALED', 'WORKFLOW_EXECUTION_COMPLETED'],
+    holds: ['WORKFLOW_EXECUTION_SIGNALED', 'WORKFLOW_EXECUTION_COMPLETED "outcome":"Aborted"'],
     async record(ground) {
       const stuck = await stuckInTheMiddle(ground);
       await ground.runs.signal('abort');
@@ -222,7 +246,11 @@ export const HISTORY_RECORDINGS: readonly HistoryRecording[] = [
   },
   {
     name: 'rollout-cancelled-by-hand',
-    holds: ['WORKFLOW_EXECUTION_CANCEL_REQUESTED', 'WORKFLOW_EXECUTION_CANCELED'],
+    holds: [
+      'WORKFLOW_EXECUTION_CANCEL_REQUESTED',
+      'ACTIVITY_TASK_COMPLETED "outcome":"Canceled"',
+      'WORKFLOW_EXECUTION_CANCELED',
+    ],
     async record(ground) {
       const stuck = await stuckInTheMiddle(ground);
       await ground.runs.cancel();

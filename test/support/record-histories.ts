@@ -15,7 +15,7 @@ import { HistoryGround } from './history-ground.ts';
 import type { GroundSettings } from './history-ground.ts';
 import { HISTORY_RECORDINGS } from './history-recordings.ts';
 import type { HistoryRecording } from './history-recordings.ts';
-import { eventTypes, historyToJson, holdsInOrder } from './recorded-history.ts';
+import { describeEvents, historyToJson, wrongIn } from './recorded-history.ts';
 
 const FOLDER = fileURLToPath(new URL('../histories', import.meta.url));
 
@@ -45,23 +45,23 @@ try {
 
 async function record(
   settings: GroundSettings,
-  { name, holds, record: make }: HistoryRecording,
+  { name, record: make, ...contents }: HistoryRecording,
 ): Promise<void> {
   const ground = await HistoryGround.create(settings, name);
   try {
     for (const { runs, runId, suffix } of await make(ground, settings.controlPlane.temporalAddress)) {
       const handle = settings.temporal.workflow.getHandle(runs.workflowId, runId);
       const history = historyToJson(await handle.fetchHistory());
-      const missing = suffix === undefined && !holdsInOrder(eventTypes(history), holds);
-      if (missing) {
-        throw new Error(`${name}: no ${holds.join(', then ')} among ${eventTypes(history).join(', ')}`);
+      const wrong = suffix === undefined ? wrongIn(history, contents) : undefined;
+      if (wrong !== undefined) {
+        throw new Error(`${name}: ${wrong}, among\n${describeEvents(history).join('\n')}`);
       }
       const file = `${name}${suffix === undefined ? '' : `-${suffix}`}.json`;
       await writeFile(
         join(FOLDER, file),
         `${JSON.stringify({ workflowId: runs.workflowId, history }, null, 1)}\n`,
       );
-      process.stdout.write(`${file}: ${String(eventTypes(history).length)} events\n`);
+      process.stdout.write(`${file}: ${String(describeEvents(history).length)} events\n`);
     }
   } catch (error) {
     throw new Error(`${name} could not be recorded; the worker's last lines:\n${ground.tail}`, {

@@ -53,9 +53,19 @@ function withoutTraces(value: unknown): unknown {
   );
 }
 
-/** `WORKFLOW_EXECUTION_STARTED`, `ACTIVITY_TASK_SCHEDULED`, … */
-export function eventTypes(history: unknown): readonly string[] {
-  return ((history as Events).events ?? []).map(({ eventType = '' }) => eventType.replace('EVENT_TYPE_', ''));
+/** An event in a line: `ACTIVITY_TASK_COMPLETED`, and what it carries of payloads. */
+export function describeEvents(history: unknown): readonly string[] {
+  return ((history as Events).events ?? []).map((event) =>
+    [(event.eventType ?? '').replace('EVENT_TYPE_', ''), ...payloadsOf(event)].join(' '),
+  );
+}
+
+function payloadsOf(value: unknown): readonly string[] {
+  if (typeof value !== 'object' || value === null) return [];
+  if ('data' in value && 'metadata' in value && typeof value.data === 'string') {
+    return [Buffer.from(value.data, 'base64').toString()];
+  }
+  return Object.values(value).flatMap(payloadsOf);
 }
 
 /** The type of the workflow that made the history. */
@@ -64,13 +74,24 @@ export function workflowType(history: unknown): string | undefined {
   return first?.workflowExecutionStartedEventAttributes?.workflowType?.name;
 }
 
-/** Whether all of `wanted` are there, in this order, with anything between. */
-export function holdsInOrder(types: readonly string[], wanted: readonly string[]): boolean {
+/** What a history must hold to be what its name says. */
+export interface Contents {
+  /** Events in their order, with anything between: the type, and after a blank some of what it carries. */
+  readonly holds: readonly string[];
+  /** What no event carries. */
+  readonly lacks?: string;
+}
+
+/** What the history lacks, or has and must not have; undefined where it is what its name says. */
+export function wrongIn(history: unknown, { holds, lacks }: Contents): string | undefined {
+  const events = describeEvents(history);
   let next = 0;
-  for (const type of types) {
-    if (type === wanted[next]) {
-      next += 1;
-    }
+  for (const event of events) {
+    const wanted = holds[next];
+    if (wanted === undefined) break;
+    const [type = '', ...words] = wanted.split(' ');
+    if (event.split(' ')[0] === type && event.includes(words.join(' '))) next += 1;
   }
-  return next === wanted.length;
+  if (next < holds.length) return `no ${holds.slice(next).join(', then ')}`;
+  return lacks !== undefined && events.some((event) => event.includes(lacks)) ? `has ${lacks}` : undefined;
 }
