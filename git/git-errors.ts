@@ -76,7 +76,7 @@ const TABLE: readonly (readonly [RegExp, ProblemCode, next?: string])[] = [
     'SourceUnreachable',
   ],
   [
-    /bad object|loose object .* is corrupt|missing blob|unable to read|corrupt|inflate|fsck error|error in .*: /i,
+    /^error: object [0-9a-f]{40,64}: |bad object|loose object .* is corrupt|missing blob|unable to read|corrupt|inflate|fsck error|error in .*: /i,
     'SourceCorrupt',
   ],
 ];

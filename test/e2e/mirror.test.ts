@@ -364,6 +364,19 @@ describe('an https repository', () => {
     expect(await remote().resolveRef()).toBe(sha);
   });
 
+  it('with an object that is not well formed is refused, and what is wrong with it is said', async () => {
+    const file = join(own, 'commit');
+    await writeFile(file, `tree ${await made.git('rev-parse', 'HEAD^{tree}')}\n\nnobody made this\n`);
+    const broken = await made.git('hash-object', '-t', 'commit', '-w', '--literally', file);
+    await made.git('update-ref', 'refs/heads/broken', broken);
+    const mirror = remote({ ref: 'broken', cacheDirectory: own });
+    expect(await mirror.resolveRef()).toBe(broken);
+    expect(await namedFailure(mirror.ensureCommit(broken))).toMatch(
+      /^SourceCorrupt: .*missingAuthor.* Run `git fsck` in the repository\.$/,
+    );
+    await made.git('update-ref', '-d', 'refs/heads/broken');
+  });
+
   it('that is empty has an unborn branch', async () => {
     const empty = await repository();
     const other = await GitServer.start(empty.path);
