@@ -118,6 +118,124 @@ describe('the name of a pod to be made is that of a pod of another', () => {
   });
 });
 
+describe('the name of a pod to be made is that of one of ours (design "Once")', () => {
+  const POD = podOf(set, 0, 'web-a');
+  const other = (metadata: Partial<Pod['metadata']>): Pod => ({
+    ...POD,
+    metadata: { ...POD.metadata, ...metadata },
+  });
+  const onNode = (nodeName: string): Pod => ({ ...POD, spec: { ...POD.spec, nodeName } });
+
+  /** What becomes of the create, and what else is told. */
+  async function meet(found: Pod, action = create) {
+    const client = trusted<KubernetesClient>({
+      create: async () => {
+        const failure = { status: 409, reason: 'AlreadyExists', text: 'exists' };
+        throw new ApiError({ server: 's', method: 'POST', path: '/pods' }, failure);
+      },
+      get: async () => found,
+    });
+    const observed: unknown[] = [];
+    const cache = trusted<WatchCache>({
+      observeWrite: (_: string, seen: unknown) => void observed.push(seen),
+    });
+    const events = trusted<EventRecorder>({ record: () => undefined });
+    const memory = new WriteMemory();
+    const reports = new ActionEvents(events);
+    const executor = new Executor({ cache, events, reports, memory, now: () => NOW });
+    const result = await executor.execute(client, set, [action]);
+    expect(observed).toEqual([found]);
+    return Object.entries(result).flatMap(([outcome, actions]) => (actions.length > 0 ? [outcome] : []));
+  }
+
+  it.each<[string, Pod, Action, string]>([
+    ['of the same revision: made before a crash', POD, create, 'done'],
+    ['of another revision', other({ labels: { [LABEL.revisionHash]: 'web-b' } }), create, 'stale'],
+    ['that is being deleted', other({ deletionTimestamp: '2026-01-01T00:00:00Z' }), create, 'stale'],
+    ['on its node', onNode('a'), { ...create, place: 'a' }, 'done'],
+    ['on another node', onNode('b'), { ...create, place: 'a' }, 'stale'],
+  ])('%s', async (_, found, action, outcome) => {
+    expect(await meet(found, action)).toEqual([outcome]);
+  });
+});
+
+describe('a pod that is adopted (C4)', () => {
+  const pod = podOf(set, 0, 'web-a');
+  const adopt: Action = {
+    verb: 'patch',
+    resource: 'pods',
+    name: 'web-0',
+    uid: pod.metadata.uid,
+    body: trusted({ metadata: { ownerReferences: [controllerReference(set.ref)] } }),
+    purpose: 'Adopt',
+    message: 'adopt Pod web-0',
+  };
+
+  /** What is asked of the apiserver, which has this owner or none, and what becomes of the adoption. */
+  async function adoptFor(owner: { uid: string; deletionTimestamp?: string } | undefined) {
+    const asked: string[] = [];
+    const client = trusted<KubernetesClient>({
+      get: async ({ resource }: { resource: string }) => {
+        asked.push(`get ${resource}`);
+        if (owner !== undefined) return { metadata: { name: 'web', ...owner } };
+        const failure = { status: 404, reason: 'NotFound', text: 'not found' };
+        throw new ApiError({ server: 's', method: 'GET', path: '/statefulsets' }, failure);
+      },
+      patch: async ({ resource }: { resource: string }) => {
+        asked.push(`patch ${resource}`);
+        return { ...pod, metadata: { ...pod.metadata, resourceVersion: '99' } };
+      },
+    });
+    const cache = trusted<WatchCache>({ observeWrite: () => undefined, get: () => pod });
+    const events = trusted<EventRecorder>({ record: () => undefined });
+    const reports = new ActionEvents(events);
+    const executor = new Executor({ cache, events, reports, memory: new WriteMemory(), now: () => NOW });
+    const { done, stale } = await executor.execute(client, set, [adopt]);
+    expect([...done, ...stale]).toEqual([adopt]);
+    return { asked, isAdopted: done.length === 1 };
+  }
+
+  it('is asked for once its owner was looked at', async () => {
+    expect(await adoptFor({ uid: set.ref.uid })).toEqual({
+      asked: ['get statefulsets', 'patch pods'],
+      isAdopted: true,
+    });
+  });
+
+  it.each([
+    ['is gone', undefined],
+    ['was made again', { uid: 'another' }],
+    ['is being deleted', { uid: set.ref.uid, deletionTimestamp: '2026-01-01T00:00:00Z' }],
+  ])('is not where its owner %s', async (_, owner) => {
+    expect(await adoptFor(owner)).toEqual({ asked: ['get statefulsets'], isAdopted: false });
+  });
+});
+
+it('C13: that a pod is refused because its namespace ends is no Event', async () => {
+  const told: string[] = [];
+  const refusedWith = async (text: string, causes: readonly { reason: string; message: string }[]) => {
+    const client = trusted<KubernetesClient>({
+      create: async () => {
+        const failure = { status: 403, reason: 'Forbidden', text, details: { causes } };
+        throw new ApiError({ server: 's', method: 'POST', path: '/pods' }, failure);
+      },
+    });
+    const cache = trusted<WatchCache>({});
+    const events = trusted<EventRecorder>({
+      record: (...[, , reason]: Parameters<EventRecorder['record']>) => void told.push(reason),
+    });
+    const reports = new ActionEvents(events);
+    const executor = new Executor({ cache, events, reports, memory: new WriteMemory(), now: () => NOW });
+    expect((await executor.execute(client, set, [create])).refused).toEqual([create]);
+  };
+  await refusedWith('the namespace is being terminated', [
+    { reason: 'NamespaceTerminating', message: 'namespace default is being terminated' },
+  ]);
+  expect(told).toEqual([]);
+  await refusedWith('exceeded quota', []);
+  expect(told).toEqual(['FailedCreate']);
+});
+
 describe('a patch that changes nothing', () => {
   const pod = { ...podOf(set, 0, 'web-a') };
   const patch: Action = {
