@@ -6,13 +6,15 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 
 import { describe, expect, it } from '@jest/globals';
+import { Connection } from '@temporalio/client';
+import proto from '@temporalio/proto';
 
 import type { Io } from '../../cli/io.ts';
 import { groupVersion } from '../../kubernetes/workload-api.ts';
 import { ANNOTATION } from '../../planners/names.ts';
 import { microTime } from '../../kubernetes/lease.ts';
 import { builtWorker } from '../support/built-worker.ts';
-import { eventually } from '../support/eventually.ts';
+import { eventually, found } from '../support/eventually.ts';
 import { apisOf } from '../support/full-suite.ts';
 import { TestRepository } from '../support/git-repository.ts';
 import { statefulSetManifest } from '../support/statefulset-manifest.ts';
@@ -228,6 +230,25 @@ describe.each(GROUNDS)('command line ($api)', ({ api, ground }) => {
         expect(checks.checks.find(({ id }) => id === 'kubernetes.permissions.worker')).toMatchObject({
           outcome: 'ok',
         });
+        const bareNamespace = `${namespace}-temporal`;
+        const connection = await Connection.connect({ address: controlPlane().temporalAddress });
+        await connection.workflowService.registerNamespace({
+          namespace: bareNamespace,
+          workflowExecutionRetentionPeriod: proto.google.protobuf.Duration.fromObject({ seconds: 86_400 }),
+        });
+        await connection.close();
+        const withoutAttributes = { ...environment(), TEMPORAL_NAMESPACE: bareNamespace };
+        const mend = `temporal operator search-attribute create --namespace ${bareNamespace} --name `;
+        const told = await found(
+          'the namespace is known',
+          async () => {
+            const bareCheck = await cli('check', { environment: withoutAttributes });
+            return bareCheck.out.includes('! search attributes') ? bareCheck : undefined;
+          },
+          20_000,
+        );
+        expect(told).toMatchObject({ code: 0, out: expect.stringContaining(mend) });
+        expect(told.out).toMatch(/! search attributes .* not registered; runs go without them/);
         const noTemporal = await cli('check', {
           environment: { ...environment(), TEMPORAL_ADDRESS: '127.0.0.1:1' },
         });

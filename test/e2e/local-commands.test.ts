@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import type { InstanceStatus } from '../../cli/local-verbs.ts';
 import { findBinaries } from '../../local/binaries.ts';
+import { openClusterClient } from '../../local/cluster-client.ts';
 import { identifyProcess } from '../../local/processes.ts';
 import type { CliProcessRun } from '../support/cli-process.ts';
 import { found } from '../support/eventually.ts';
@@ -109,6 +110,23 @@ describe('fairlead local', () => {
     const environment = { ...variables, PATH: process.env['PATH'] ?? '' };
     const check = await runCliProcess(['check'], { environment });
     expect({ code: check.code, bad: /✗.*/.exec(check.out)?.[0] }).toEqual({ code: 0, bad: undefined });
+
+    // A cluster of somebody who has not installed it.
+    const client = await openClusterClient(after.kubeconfig);
+    try {
+      const crd = { group: 'apiextensions.k8s.io', version: 'v1', resource: 'customresourcedefinitions' };
+      await client.delete({ ...crd, namespace: undefined, name: 'statefulsets.fairlead.dev' });
+      const bare = await found('it is not served any more', async () => {
+        const told = await runCliProcess(['check'], { environment });
+        return told.out.includes('✗') ? told : undefined;
+      });
+      expect(bare.code).toBe(1);
+      expect(bare.out).toMatch(
+        /✗ StatefulSet of fairlead\.dev\/v1beta1 is not served\n.*kubectl apply --server-side -f manifests\/crds/,
+      );
+    } finally {
+      client.close();
+    }
   }, 120_000);
 
   it('other options for an instance that is there are refused, with what to do instead', async () => {
