@@ -4,7 +4,7 @@
  */
 
 import { execFile } from 'node:child_process';
-import { access, constants, mkdir } from 'node:fs/promises';
+import { access, constants, mkdir, rm } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 
@@ -78,8 +78,10 @@ async function fetchOrBuild(name: ProgramName, target: string, options: FindOpti
       report(`${name}: no download (${toMessage(error)}); building it instead`);
     }
   }
-  await buildWithGo(name, target, { report, signal });
+  await buildWithGo(name, target, { report, signal, environment });
   if (!(await hasPinnedVersion(name, target))) {
+    // It would be taken from the cache the next time, without being asked.
+    await rm(target);
     throw new Error(
       `${target} was built but does not answer ${VERSIONS[BINARY_SOURCES[name].product]} when asked for its version`,
     );

@@ -17,6 +17,8 @@ const TAIL_LINES = 20;
 export interface BuildOptions {
   readonly report: (line: string) => void;
   readonly signal?: AbortSignal | undefined;
+  /** In whose PATH `go` is. @default `process.env` */
+  readonly environment?: Readonly<Record<string, string | undefined>>;
 }
 
 function minutes(seconds: number): string {
@@ -28,7 +30,7 @@ function minutes(seconds: number): string {
  * of the compiler's output.
  */
 export async function buildWithGo(name: ProgramName, target: string, options: BuildOptions): Promise<void> {
-  const { report, signal } = options;
+  const { report, signal, environment = process.env } = options;
   const source = BINARY_SOURCES[name];
   const module = join(packageRoot(), source.module);
   const temporary = await mkdtemp(`${target}.build-`);
@@ -49,7 +51,7 @@ export async function buildWithGo(name: ProgramName, target: string, options: Bu
   }, PROGRESS_MS);
   try {
     const words = ['build', '-mod=readonly', '-o', output, '-ldflags', linker.join(' '), source.goPackage];
-    await runGo(words, module, signal);
+    await runGo(words, module, environment, signal);
     await chmod(output, 0o755);
     await rename(output, target);
     report(`built ${title} in ${minutes(elapsed())}`);
@@ -64,13 +66,14 @@ export async function buildWithGo(name: ProgramName, target: string, options: Bu
 async function runGo(
   words: readonly string[],
   directory: string,
+  environment: Readonly<Record<string, string | undefined>>,
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const child = spawn('go', words, {
     cwd: directory,
     stdio: ['ignore', 'ignore', 'pipe'],
     // Flags of the user's (-mod=mod, -race) would change go.mod or the program; a tool chain may be fetched if too old.
-    env: { ...process.env, GOFLAGS: '', GOWORK: 'off', CGO_ENABLED: '0' },
+    env: { ...environment, GOFLAGS: '', GOWORK: 'off', CGO_ENABLED: '0' },
     ...(signal === undefined ? {} : { signal }),
   });
   const tail: string[] = [];

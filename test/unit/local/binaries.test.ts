@@ -67,6 +67,71 @@ describe('order', () => {
   );
 });
 
+describe('what is nowhere', () => {
+  const KWOK = `kwok version v${VERSIONS.kwok}`;
+  const lines: string[] = [];
+  beforeEach(() => {
+    lines.length = 0;
+  });
+
+  /** With this `go`, and a mirror at which nobody listens. */
+  async function find(name: 'etcd' | 'kwok', go: string | undefined): Promise<string> {
+    const path = join(directory, 'path');
+    await mkdir(path, { recursive: true });
+    if (go !== undefined) {
+      await writeFile(join(path, 'go'), `#!/bin/sh\n${go}\n`);
+      await chmod(join(path, 'go'), 0o755);
+    }
+    const environment = {
+      XDG_CACHE_HOME: join(directory, 'cache'),
+      // For the shell of the programs alone: whatever else is there is not to be found.
+      PATH: go === undefined ? path : `${path}:/bin:/usr/bin`,
+      FAIRLEAD_DOWNLOAD_MIRROR: 'http://127.0.0.1:1',
+    };
+    return await findBinary(name, { environment, report: (line) => void lines.push(line) });
+  }
+  /** A `go` whose programs say this. */
+  const building = (output: string) =>
+    `while [ "$1" != -o ]; do shift; done\nprintf '#!/bin/sh\\necho "%s"\\n' '${output}' >"$2"`;
+  const inCache = async () => await readdir(join(directory, 'cache', 'fairlead', 'bin'));
+
+  it('is built where it cannot be downloaded, which is told', async () => {
+    const built = await find('kwok', building(KWOK));
+    expect(built).toBe(join(directory, 'cache', 'fairlead', 'bin', `kwok-${VERSIONS.kwok}`));
+    expect(lines).toEqual([
+      expect.stringMatching(/^downloading http:\/\/127\.0\.0\.1:1\//),
+      expect.stringMatching(/^kwok: no download \(.*127\.0\.0\.1:1.*\); building it instead$/),
+      expect.stringMatching(/^building kwok .* with go; the first build takes about .* on two cores$/),
+      expect.stringMatching(/^built kwok .* in \d+ s$/),
+    ]);
+    lines.length = 0;
+    expect(await find('kwok', 'exit 1')).toBe(built);
+    expect(lines).toEqual([]);
+  });
+
+  it('is built where there is no release to download', async () => {
+    await find('etcd', building(CURRENT));
+    expect(lines[0]).toMatch(/^building etcd /);
+  });
+
+  it.each([
+    [
+      'nobody has a go',
+      undefined,
+      /^cannot build etcd .*: there is no `go` on the PATH; install Go 1\.\d+ or newer/,
+    ],
+    [
+      'the build fails',
+      'echo wrong >&2; exit 3',
+      /^cannot build etcd .*: go build ended with exit code 3\n {2}\| wrong$/,
+    ],
+    ['another version comes out', building('etcd Version: 0.1'), /was built but does not answer/],
+  ])('is told where %s', async (_, go, message) => {
+    await expect(find('etcd', go)).rejects.toThrow(message);
+    expect(await inCache()).toEqual([]);
+  });
+});
+
 describe('download', () => {
   let server: Server;
   let base: string;
