@@ -7,6 +7,7 @@ import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
 import { groupVersion } from '../../kubernetes/workload-api.ts';
 import { LABEL } from '../../planners/names.ts';
 import type { KubernetesObject, Pod } from '../../planners/objects.ts';
+import { findFreePorts } from '../../local/ports.ts';
 import { Cluster } from '../support/cluster.ts';
 import { useControlPlaneOfBoth } from '../support/control-plane.ts';
 import { apisOf } from '../support/full-suite.ts';
@@ -39,10 +40,16 @@ function useGround(api: WorkloadApi) {
   const owner = `events-${groupVersion(api).group.replace('.', '-')}`;
   let cluster: Cluster;
   let worker: WorkerProcess;
+  let metricsAddress: string;
 
   beforeAll(async () => {
     cluster = await Cluster.connect(controlPlane().kubeconfig, api);
-    worker = await startWorker({ controlPlane: controlPlane(), cluster: owner });
+    metricsAddress = `127.0.0.1:${String((await findFreePorts(1))[0])}`;
+    worker = await startWorker({
+      controlPlane: controlPlane(),
+      cluster: owner,
+      environment: { FAIRLEAD_METRICS_ADDRESS: metricsAddress },
+    });
   }, 60_000);
 
   afterAll(async () => {
@@ -85,11 +92,18 @@ function useGround(api: WorkloadApi) {
   const patchPod = async (namespace: string, name: string, metadata: object) =>
     await cluster.client.patch({ ...PODS, namespace, name }, 'merge', { metadata });
 
-  return { cluster: () => cluster, describeSet, deploy, roll, told, patchPod };
+  /** What the worker counts, by metric and labels as Prometheus writes them. */
+  async function metrics(): Promise<ReadonlyMap<string, number>> {
+    const text = await (await fetch(`http://${metricsAddress}/metrics`)).text();
+    const samples = [...text.matchAll(/^(\w+(?:\{.*\})?) (\S+)$/gm)];
+    return new Map(samples.map(([, name = '', value = '']) => [name, Number(value)]));
+  }
+
+  return { cluster: () => cluster, describeSet, deploy, roll, told, patchPod, metrics };
 }
 
 describe.each(GROUNDS)('events ($api)', ({ ground }) => {
-  const { describeSet, deploy, roll, told, patchPod } = ground;
+  const { describeSet, deploy, roll, told, patchPod, metrics } = ground;
   const normal = (reason: EventReason, message: string | RegExp) => ({
     reason,
     type: 'Normal',
@@ -101,7 +115,7 @@ describe.each(GROUNDS)('events ($api)', ({ ground }) => {
   });
 
   it(
-    'of a rollout in place, of one that goes back to a revision, and of one that makes pods anew',
+    'of a rollout in place, of one that goes back to a revision, and of one that makes pods anew; and what /metrics counts',
     inLane(async () => {
       const description = await deploy({ podUpdatePolicy: 'InPlaceIfPossible' });
       expect(await told(description, 'RevisionCreated', 'SuccessfulCreate', 'RolloutCompleted')).toEqual([
@@ -121,6 +135,22 @@ describe.each(GROUNDS)('events ($api)', ({ ground }) => {
       ]);
       await roll({ ...description, environment: { MODE: 'new' } });
       expect(await told(description, 'SuccessfulDelete')).toEqual([normal('SuccessfulDelete', /web-\d/)]);
+
+      const counted = await metrics();
+      const actions = (purpose: string) =>
+        counted.get(`fairlead_actions_total{kind="StatefulSet",purpose="${purpose}",outcome="done"}`);
+      expect(counted.get('fairlead_leader')).toBe(1);
+      expect(counted.get('fairlead_temporal_reachable')).toBe(1);
+      expect(counted.get('fairlead_events_lost_total')).toBe(0);
+      expect(counted.get('fairlead_rollouts_started_total{kind="StatefulSet"}')).toBeGreaterThanOrEqual(4);
+      // Two pods, there and back.
+      expect(actions('InPlaceApply')).toBeGreaterThanOrEqual(4);
+      expect(actions('Recreate')).toBeGreaterThanOrEqual(2);
+      expect(counted.get('fairlead_reconciles_total{kind="StatefulSet",result="ok"}')).toBeGreaterThan(4);
+      expect(counted.get('fairlead_plan_duration_seconds_count{kind="StatefulSet"}')).toBeGreaterThan(4);
+      const creates =
+        'fairlead_kubernetes_request_duration_seconds_count{method="POST",resource="pods",status="201"}';
+      expect(counted.get(creates)).toBeGreaterThanOrEqual(4);
     }),
     PATIENCE_MS,
   );
