@@ -12,7 +12,12 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { DeploymentObject } from '../../kubernetes/deployment-adapter.ts';
 import type { StatefulSetObject } from '../../kubernetes/statefulset-adapter.ts';
 import { ANNOTATION } from '../../planners/names.ts';
-import type { ControllerRevision, PersistentVolumeClaim, Pod } from '../../planners/objects.ts';
+import type {
+  ControllerRevision,
+  KubernetesObject,
+  PersistentVolumeClaim,
+  Pod,
+} from '../../planners/objects.ts';
 import { Cluster } from '../support/cluster.ts';
 import { useControlPlane } from '../support/control-plane.ts';
 import { TestRepository } from '../support/git-repository.ts';
@@ -27,6 +32,7 @@ spec:
   replicas: 3
   serviceName: web
   podManagementPolicy: Parallel
+  persistentVolumeClaimRetentionPolicy: {whenDeleted: Delete, whenScaled: Retain}
   selector: {matchLabels: {app: web}}
   template:
     metadata: {labels: {app: web}, annotations: {team: shop}}
@@ -190,14 +196,17 @@ describe('migration between the workload APIs', () => {
     };
   }
 
-  /** Every pod and every revision is controlled by this object. */
+  /** Every pod is controlled by this object; every claim goes with it (S3), and with no other. */
   async function untilOwned(set: StatefulSetObject): Promise<void> {
-    for (const ordinal of [0, 1, 2]) {
-      await ours.until<Pod>(
-        { group: '', version: 'v1', resource: 'pods', namespace, name: `web-${String(ordinal)}` },
-        `owned by ${set.apiVersion ?? ''}`,
-        (pod) => pod.metadata.ownerReferences?.[0]?.uid === set.metadata.uid,
-      );
+    const core = { group: '', version: 'v1', namespace } as const;
+    const isOwned = ({ metadata }: KubernetesObject) =>
+      metadata.ownerReferences?.length === 1 && metadata.ownerReferences[0]?.uid === set.metadata.uid;
+    for (const ordinal of ['0', '1', '2']) {
+      for (const [resource, name] of [
+        ['pods', `web-${ordinal}`],
+        ['persistentvolumeclaims', `data-web-${ordinal}`],
+      ] as const)
+        await ours.until({ ...core, resource, name }, `owned by ${set.apiVersion ?? ''}`, isOwned);
     }
   }
 
