@@ -20,22 +20,37 @@ process. What each wrote is counted in the apiserver's audit log, whatever the a
 not counted, as the built-in controller runs without leader election here. CPU and memory are those of the worker and of
 kube-controller-manager, which also looks after everything else in the cluster, the pods of both sides included. Temporal actions
 are counted as Temporal Cloud bills them.
+
+Each scenario is listed with its newest result. Where that is of another worker than the one of today, or does not say of which, it is
+stale: it tells what was so then.
 `;
 
-/** Writes the document anew. Resolves with its path below the repository. */
-export async function writeBenchmarks(order: readonly string[]): Promise<string> {
+/** Writes the document anew; `sources` are those of today. Resolves with its path below the repository. */
+export async function writeBenchmarks(order: readonly string[], sources: string): Promise<string> {
   const results = await newestResults();
   const known = order.flatMap((scenario) => results.get(scenario) ?? []);
-  const text = [HEAD, overview(known), ...known.map(section)].join('\n');
+  const text = benchmarksDocument(known, sources);
   await writeFile(join(packageRoot(), 'docs', 'benchmarks.md'), text);
   return 'docs/benchmarks.md';
 }
 
-function overview(results: readonly Result[]): string {
-  const rows = results.flatMap(({ scenario, bars }) =>
-    bars.map((bar) => [scenario, bar.what, bar.measured, verdictOf(bar)]),
-  );
-  return `## Bars\n\n${markdownTable([['scenario', 'bar', 'measured', ''], ...rows])}`;
+/** The whole text. `sources` are those of today (`hashOfDecidingSources`), which results may be older than. */
+export function benchmarksDocument(results: readonly Result[], sources: string): string {
+  return [HEAD, overview(results, sources), ...results.map(section)].join('\n');
+}
+
+function overview(results: readonly Result[], sources: string): string {
+  const rows = results.flatMap((result) => {
+    const stale = result.sources === sources ? '' : '**yes**';
+    const runs = String(runsOf(result));
+    return result.bars.map((bar) => [result.scenario, bar.what, bar.measured, verdictOf(bar), runs, stale]);
+  });
+  return `## Bars\n\n${markdownTable([['scenario', 'bar', 'measured', '', 'runs', 'stale'], ...rows])}`;
+}
+
+/** Of each side. */
+function runsOf({ samples }: Result): number {
+  return samples.filter(({ side }) => side === 'fairlead').length;
 }
 
 function section(result: Result): string {
@@ -46,7 +61,7 @@ function section(result: Result): string {
     `## ${result.title}`,
     '',
     `\`npm run bench -- ${result.scenario}\`: ${result.conditions}.`,
-    `${result.at.slice(0, 10)} on ${machine}; load average before it began ${String(result.loadAverage)}.`,
+    `${result.at.slice(0, 10)}, ${result.commit ?? 'commit not kept'}, runs of each side: ${String(runsOf(result))}; ${machine}; load average before it began ${String(result.loadAverage)}.`,
     '',
     markdownTable(rowsOf(result)),
   ].join('\n');

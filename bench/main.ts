@@ -9,6 +9,7 @@ import { verdictOf, writeBenchmarks } from './benchmarks-document.ts';
 import { COMMAND_LINE } from './command-line.ts';
 import { COMMITS } from './commits.ts';
 import { DISTURBED } from './disturbed.ts';
+import { hashOfDecidingSources, presentCommit } from '../local/package-sources.ts';
 import { describeMachine, loadAverage } from './machine.ts';
 import { ONE_SIDED } from './one-sided.ts';
 import { PUSH } from './push.ts';
@@ -96,6 +97,8 @@ async function measure({ scenarios, runs, quick, profiles }: Wanted): Promise<vo
     process.stderr.write(`${seconds.padStart(5)} s  ${line}\n`);
   };
   if (profiles !== undefined) await mkdir(profiles, { recursive: true });
+  const commit = await presentCommit(['bench/results', 'docs/benchmarks.md']);
+  const sources = await hashOfDecidingSources();
   const arena = await openArena({ profiles, say });
   try {
     for (const { name, title, run } of scenarios) {
@@ -103,15 +106,19 @@ async function measure({ scenarios, runs, quick, profiles }: Wanted): Promise<vo
       const outcome = await run({ arena, runs, quick });
       print(title, outcome);
       if (quick || profiles !== undefined) continue;
-      say(
-        `kept in ${await keepResult({ scenario: name, title, ...before, machine: describeMachine(), ...outcome })}`,
-      );
+      const made = { ...before, machine: describeMachine(), commit, sources };
+      say(`kept in ${await keepResult({ scenario: name, title, ...made, ...outcome })}`);
     }
   } finally {
     await arena.close();
   }
   if (!quick && profiles === undefined)
-    say(`${await writeBenchmarks(SCENARIOS.map(({ name }) => name))} is up to date`);
+    say(
+      `${await writeBenchmarks(
+        SCENARIOS.map(({ name }) => name),
+        sources,
+      )} is up to date`,
+    );
 }
 
 function print(title: string, outcome: Outcome): void {

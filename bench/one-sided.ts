@@ -106,7 +106,9 @@ export const ONE_SIDED: readonly Scenario[] = [
     simulation: { linger: '0s', 'restart-delay': '0s' },
     conditions: 'updated in place, containers ready at once',
     bars: (samples) => [
+      // Kruise's way needs three; what the set itself costs comes on top.
       atMost(samples, 'podPatchesPerPod', 3),
+      atMost(samples, 'writesPerPod', 3),
       atMost(samples, 'seconds', 3.6, 'half of what OpenKruise took on a machine of this size: 7.2 to 7.8 s'),
     ],
   }),
@@ -124,6 +126,9 @@ export const ONE_SIDED: readonly Scenario[] = [
     pods: 10_000,
     simulation: { 'ready-delay': '2s' },
     conditions: 'ready 2 s after their start',
-    bars: (samples) => [atMost(samples, 'maxRssMiB', 500)],
+    bars: (samples) => [
+      atMost(samples, 'maxRssMiB', 500),
+      atMost(samples, 'longestGapSeconds', 3, 'without a gap: pods are ready after 2 s'),
+    ],
   }),
 ];

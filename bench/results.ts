@@ -14,6 +14,10 @@ export interface Result extends Outcome {
   /** When it began. */
   readonly at: string;
   readonly machine: Machine;
+  /** What was run; with `+` if files differed from it. Results of before do not say. */
+  readonly commit?: string;
+  /** Of what decides, as it was run (`hashOfDecidingSources`). */
+  readonly sources?: string;
   /** Before it began: see {@link Machine}. */
   readonly loadAverage: number;
 }

@@ -4,19 +4,18 @@
  * all that is kept is docs/crash-report.md.
  */
 
-import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import { startControlPlane } from '../../local/control-plane.ts';
 import type { ControlPlane } from '../../local/control-plane.ts';
 import { packageRoot } from '../../local/package-root.ts';
+import { hashOfDecidingSources, presentCommit } from '../../local/package-sources.ts';
 import { VERSIONS } from '../../local/versions.ts';
-import { builtWorker, hashOfDecidingSources } from '../support/built-worker.ts';
+import { builtWorker } from '../support/built-worker.ts';
 import { useControlPlane } from '../support/control-plane.ts';
 import { Stage } from '../support/stage.ts';
 import { CrashArena } from './crash-arena.ts';
@@ -67,7 +66,7 @@ function crashMatrix(): void {
   let sources: string;
 
   beforeAll(async () => {
-    commit = await presentCommit();
+    commit = await presentCommit(['test/crash/results', 'docs/crash-report.md']);
     sources = await hashOfDecidingSources();
     build = await builtWorker();
     open.push(await openArena(controlPlane(), build));
@@ -161,15 +160,6 @@ async function writeReport(): Promise<string> {
 function lineOf({ name }: CrashScenario, { site, resumedAfterMs, faults, reached }: CrashVerdict): string {
   const how = faults.length > 0 ? `FAILED ${faults.join('; ')}` : reached ? 'ok' : 'not reached';
   return `${name}: ${describeSite(site)}: ${how}, resumed ${String(resumedAfterMs)} ms\n`;
-}
-
-/** The commit that is checked out, with `+` if files of it were changed. */
-async function presentCommit(): Promise<string> {
-  const git = async (...words: readonly string[]) =>
-    (await promisify(execFile)('git', [...words], { cwd: packageRoot() })).stdout.trim();
-  // What a run keeps is no change of what is run.
-  const changes = await git('status', '--porcelain', '--', ':!test/crash/results', ':!docs/crash-report.md');
-  return `${await git('rev-parse', '--short=10', 'HEAD')}${changes === '' ? '' : '+'}`;
 }
 
 function machine(): string {

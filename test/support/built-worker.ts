@@ -4,14 +4,15 @@
  */
 
 import { execFile } from 'node:child_process';
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { cp, mkdir, readFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { join, relative } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 
 import { packageRoot } from '../../local/package-root.ts';
+import { hashOfSources } from '../../local/package-sources.ts';
 
 const SOURCES = [
   'planners',
@@ -35,7 +36,7 @@ const run = promisify(execFile);
 /** Resolves with the directory that holds `worker/main.js` and `workflow-bundle.js`. Rejects with the compiler's output. */
 export async function builtWorker(): Promise<string> {
   const root = packageRoot();
-  const directory = join(root, '.fairlead', 'builds', await hashOfSources(root));
+  const directory = join(root, '.fairlead', 'builds', await hashOfSources(SOURCES, FILES));
   if (existsSync(directory)) {
     return directory;
   }
@@ -102,35 +103,6 @@ async function build(root: string, directory: string): Promise<void> {
     }
   }
   await rename(draft, directory);
-}
-
-async function hashOfSources(root: string, folders = SOURCES, files = FILES): Promise<string> {
-  const hash = createHash('sha256');
-  const paths = files.map((file) => join(root, file));
-  for (const source of folders) {
-    const entries = await readdir(join(root, source), { recursive: true, withFileTypes: true });
-    paths.push(
-      ...entries
-        .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
-        .map((entry) => join(entry.parentPath, entry.name)),
-    );
-  }
-  for (const path of paths.sort()) {
-    hash
-      .update(relative(root, path))
-      .update('\0')
-      .update(await readFile(path))
-      .update('\0');
-  }
-  return hash.digest('hex').slice(0, 16);
-}
-
-/** The part of the sources that decides what a rollout or a commit writes, and when: all that the worker process is made of. */
-export const DECIDING = ['planners', 'workflows', 'activities', 'controllers', 'kubernetes', 'git', 'worker'];
-
-/** What a result of the crash matrix is a result of: the same value as long as nothing that decides has changed. */
-export async function hashOfDecidingSources(): Promise<string> {
-  return await hashOfSources(packageRoot(), DECIDING, []);
 }
 
 /** A lock of a process that is gone is taken over. */

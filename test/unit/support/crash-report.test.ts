@@ -12,7 +12,7 @@ import { definitionHash, keepResult, keptResults } from '../../crash/crash-resul
 import type { CrashResult } from '../../crash/crash-results.ts';
 import { CRASH_SCENARIOS } from '../../crash/crash-scenarios.ts';
 import type { CrashVerdict } from '../../crash/crash-verdict.ts';
-import { DECIDING } from '../../support/built-worker.ts';
+import { DECIDING } from '../../../local/package-sources.ts';
 
 const RECREATE = { name: 'StatefulSet: recreate', kind: 'StatefulSet', definition: 'four pods' } as const;
 const SURGE = { name: 'DaemonSet: surge', kind: 'DaemonSet', definition: 'four nodes' } as const;
