@@ -1,14 +1,13 @@
 /** `npm run demo` as it is shipped, without a terminal. The only place that plays the whole demo. */
 
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
-import { builtWorker } from '../support/built-worker.ts';
+import type { CliProcessRun } from '../support/cli-process.ts';
+import { runCliProcess } from '../support/cli-process.ts';
 
 const TIMEOUT_MS = 300_000;
 
@@ -27,28 +26,15 @@ const STEPS = [
   'Temporal',
 ];
 
-interface Run {
-  readonly code: number | null;
-  readonly out: string;
-  readonly err: string;
-}
-
-async function runDemo(words: readonly string[], state: string): Promise<Run> {
-  const child = spawn(process.execPath, [join(await builtWorker(), 'demo', 'main.js'), ...words], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-    // CI is what makes some libraries paint what goes into a pipe.
-    env: { ...process.env, CI: 'true', XDG_STATE_HOME: state, NODE_OPTIONS: '' },
-  });
-  const printed = { out: '', err: '' };
-  child.stdout.setEncoding('utf8').on('data', (text: string) => void (printed.out += text));
-  child.stderr.setEncoding('utf8').on('data', (text: string) => void (printed.err += text));
-  const [code] = (await once(child, 'close')) as [number | null];
-  return { code, ...printed };
+async function runDemo(words: readonly string[], state: string): Promise<CliProcessRun> {
+  // CI is what makes some libraries paint what goes into a pipe.
+  const environment = { PATH: process.env['PATH'] ?? '', CI: 'true', XDG_STATE_HOME: state };
+  return await runCliProcess(words, { program: 'demo/main.js', environment });
 }
 
 describe('npm run demo', () => {
   let state: string;
-  let run: Run;
+  let run: CliProcessRun;
 
   beforeAll(async () => {
     state = await mkdtemp(join(tmpdir(), 'fairlead-demo-test-'));

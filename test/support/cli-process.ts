@@ -10,6 +10,10 @@ export interface CliProcessOptions {
   readonly environment: Readonly<Record<string, string>>;
   /** Called with all that was printed so far, whenever there is more; answers whether Ctrl-C is pressed now. */
   readonly interruptWhen?: (out: string) => boolean;
+  /** Called with all that was printed so far, whenever there is more. */
+  readonly seen?: (out: string) => void;
+  /** File of the build. @default `cli/main.js` */
+  readonly program?: string;
   /** Called with the process when it has been started. */
   readonly begun?: (child: ChildProcess) => void;
 }
@@ -25,9 +29,9 @@ export interface CliProcessRun {
 /** Runs it to its end. */
 export async function runCliProcess(
   words: readonly string[],
-  { environment, interruptWhen, begun }: CliProcessOptions,
+  { environment, interruptWhen, seen, program = 'cli/main.js', begun }: CliProcessOptions,
 ): Promise<CliProcessRun> {
-  const child = spawn(process.execPath, [`${await builtWorker()}/cli/main.js`, ...words], {
+  const child = spawn(process.execPath, [`${await builtWorker()}/${program}`, ...words], {
     env: { ...environment, HOME: process.env['HOME'] ?? '' },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -35,6 +39,7 @@ export async function runCliProcess(
   let isInterrupted = false;
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     out += text;
+    seen?.(out);
     if (!isInterrupted && interruptWhen?.(out) === true) {
       isInterrupted = true;
       child.kill('SIGINT');
