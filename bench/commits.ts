@@ -53,7 +53,7 @@ function commits(
       });
       await grantDeployer(client, namespace, { apiGroups: [''], resources: ['configmaps'] });
       await repository.commit({ 'first.yaml': manifest('first', 'a') }, 'one object');
-      const side = await FairleadSide.start(arena, namespace, repositories);
+      const side = await FairleadSide.start(arena, namespace, { repositories });
       try {
         const samples: Sample[] = [];
         for (let number = 1; number <= runs; number += 1) {

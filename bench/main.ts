@@ -22,7 +22,7 @@ const SCENARIOS: readonly Scenario[] = [
   ...SIDE_BY_SIDE,
   ...ONE_SIDED,
   ...DISTURBED,
-  PUSH,
+  ...PUSH,
   ...COMMITS,
   COMMAND_LINE,
 ];

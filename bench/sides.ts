@@ -4,6 +4,7 @@ import type { WorkloadApi } from '../kubernetes/workload-api.ts';
 import type { WorkloadKind } from '../planners/workload.ts';
 import type { Arena } from './arena.ts';
 import { WorkerProcess } from './worker-process.ts';
+import type { WorkerOptions } from './worker-process.ts';
 
 export const SIDE_NAMES = ['built-in', 'fairlead'] as const;
 export type SideName = (typeof SIDE_NAMES)[number];
@@ -39,6 +40,9 @@ export function builtInSide({ controlPlane }: Arena, namespace: string, kind: Wo
   };
 }
 
+/** What a worker hears of, where it is more than workloads. */
+type Sources = Partial<Pick<WorkerOptions, 'repositories' | 'metricsAddress'>>;
+
 /** A worker that looks at this namespace alone, so that it is idle while the other side is measured. */
 export class FairleadSide implements Side {
   readonly name = 'fairlead';
@@ -47,21 +51,21 @@ export class FairleadSide implements Side {
   readonly namespace: string;
   readonly #arena: Arena;
   readonly #kubeconfig: string;
-  readonly #repositories: string | undefined;
+  readonly #sources: Sources;
   #worker: WorkerProcess;
 
-  private constructor(arena: Arena, namespace: string, kubeconfig: string, repositories: string | undefined) {
+  private constructor(arena: Arena, namespace: string, kubeconfig: string, sources: Sources) {
     this.#arena = arena;
     this.namespace = namespace;
     this.#kubeconfig = kubeconfig;
-    this.#repositories = repositories;
+    this.#sources = sources;
     this.#worker = this.#spawn();
   }
 
-  /** Resolves when the worker leads. @param repositories File of the repositories that it follows. @default none */
-  static async start(arena: Arena, namespace: string, repositories?: string): Promise<FairleadSide> {
+  /** Resolves when the worker leads. */
+  static async start(arena: Arena, namespace: string, sources: Sources = {}): Promise<FairleadSide> {
     const kubeconfig = await arena.controlPlane.workerKubeconfig();
-    const side = new FairleadSide(arena, namespace, kubeconfig, repositories);
+    const side = new FairleadSide(arena, namespace, kubeconfig, sources);
     await side.#worker.untilLeading();
     return side;
   }
@@ -92,7 +96,7 @@ export class FairleadSide implements Side {
 
   #spawn(): WorkerProcess {
     const { namespace, cluster } = this;
-    const repositories = this.#repositories;
-    return WorkerProcess.spawn(this.#arena, this.#kubeconfig, { cluster, namespace, repositories });
+    const options = { repositories: undefined, ...this.#sources, cluster, namespace };
+    return WorkerProcess.spawn(this.#arena, this.#kubeconfig, options);
   }
 }

@@ -28,6 +28,8 @@ export interface WorkerOptions {
   readonly namespace?: string;
   /** FAIRLEAD_REPOSITORIES */
   readonly repositories: string | undefined;
+  /** FAIRLEAD_METRICS_ADDRESS, where it also hears of webhooks. @default none */
+  readonly metricsAddress?: string | undefined;
 }
 
 export class WorkerProcess {
@@ -65,6 +67,7 @@ export class WorkerProcess {
         FAIRLEAD_WORKLOAD_API: options.workloadApi ?? 'fairlead.dev/v1beta1',
         ...(options.namespace !== undefined && { FAIRLEAD_NAMESPACES: options.namespace }),
         ...(options.repositories !== undefined && { FAIRLEAD_REPOSITORIES: options.repositories }),
+        ...(options.metricsAddress !== undefined && { FAIRLEAD_METRICS_ADDRESS: options.metricsAddress }),
       },
     });
     return new WorkerProcess(child);

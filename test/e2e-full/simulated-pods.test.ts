@@ -341,6 +341,16 @@ describe('resize, gates and deletion', () => {
     expect(at - asked).toBeLessThan(4000);
   });
 
+  it('is gone at the end of its grace period, however long it would take to stop', async () => {
+    await createPod('slow', { annotations: { 'stop-delay': '60s' } });
+    await ready('slow');
+    const asked = performance.now();
+    await client.delete(path('slow'), { gracePeriodSeconds: 1 });
+    const { at } = await history.until('slow', 'is gone', (_pod, type) => type === 'DELETED');
+    expect(at - asked).toBeGreaterThan(900);
+    expect(at - asked).toBeLessThan(10_000);
+  });
+
   it('stays, with its containers ended, until its finalizer is removed', async () => {
     await createPod('held', { finalizers: ['test.fairlead.dev/hold'] });
     await ready('held');
