@@ -42,6 +42,7 @@ function view(change: Partial<WatchView> = {}): WatchView {
 function shown(printed: string): readonly string[] {
   const lines: string[] = [''];
   let row = 0;
+  // oxlint-disable-next-line no-control-regex -- escapes are what this is about
   const parts = printed.matchAll(/\u001b\[(\d*)([A-Za-z])|\u001b\[\?25[lh]|(\r)|(\n)|([^\u001b\r\n]+)/g);
   for (const [, count = '', sequence, back, feed, text] of parts) {
     if (sequence === 'A') row -= Number(count);
