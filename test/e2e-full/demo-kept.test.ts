@@ -16,12 +16,15 @@ const TIMEOUT_MS = 240_000;
 const KEPT = 'Everything runs until Ctrl-C.';
 
 let state: string;
+/** Ends a demo that a test has left behind. */
+let end: () => Promise<unknown> = async () => undefined;
 beforeEach(async () => {
   state = await mkdtemp(join(tmpdir(), 'fairlead-kept-test-'));
 });
 afterEach(async () => {
+  await end();
   await rm(state, { recursive: true, force: true });
-});
+}, 60_000);
 
 const environment = () => ({ PATH: process.env['PATH'] ?? '', XDG_STATE_HOME: state });
 const instances = async () => await readdir(join(state, 'fairlead', 'local'));
@@ -40,6 +43,10 @@ function start() {
     seen: (out) => void (demo.out = out),
     begun: (child) => void (demo.interrupt = () => void child.kill('SIGINT')),
   });
+  end = async () => {
+    demo.interrupt();
+    await ended;
+  };
   const until = async (text: string) =>
     await found(`it prints ${text}`, async () => (demo.out.includes(text) ? true : undefined), 120_000);
   return { demo, ended, until };
@@ -53,6 +60,7 @@ describe('npm start', () => {
       await until(KEPT);
       await until('rollout undo sts/web');
       const lines = demo.out
+        .slice(demo.out.indexOf(KEPT))
         .split('\n')
         .map((line) => line.replace(/^\S+Z {2}/, '').trim())
         .filter((line) => /^(?:alias|eval|sed|fairlead) /.test(line));
@@ -70,10 +78,10 @@ describe('npm start', () => {
       await type(commit);
       await untilImage('web:v3');
       expect((await type('fairlead rollout status sts/web --timeout 60s')).stdout).toContain('complete');
-      expect((await type(pause)).stdout).toContain('statefulset.fairlead.dev/web paused');
+      expect((await type(pause)).stdout).toContain('statefulset/web paused');
       expect((await type('fairlead get sts/web')).stdout).toMatch(/ Paused /);
       await type('fairlead rollout resume sts/web');
-      expect((await type(undo)).stdout).toContain('statefulset.fairlead.dev/web');
+      expect((await type(undo)).stdout).toContain('statefulset/web');
       await untilImage('web:v2');
 
       demo.interrupt();
@@ -110,9 +118,10 @@ describe('npm start', () => {
       const { ended, until } = start();
       await until(KEPT);
       process.kill((await record()).processes.temporal?.pid ?? 0, 'SIGKILL');
-      const { code, err } = await ended;
+      const { code, err, out } = await ended;
       expect(code).toBe(1);
-      expect(err).toContain('temporal');
+      expect(err).toContain('temporal was ended by SIGKILL');
+      expect(out).not.toContain('while taking everything down');
       expect(await instances()).toEqual([]);
     },
     TIMEOUT_MS,
