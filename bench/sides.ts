@@ -96,7 +96,6 @@ export class FairleadSide implements Side {
 
   #spawn(): WorkerProcess {
     const { namespace, cluster } = this;
-    const options = { repositories: undefined, ...this.#sources, cluster, namespace };
-    return WorkerProcess.spawn(this.#arena, this.#kubeconfig, options);
+    return WorkerProcess.spawn(this.#arena, this.#kubeconfig, { ...this.#sources, cluster, namespace });
   }
 }

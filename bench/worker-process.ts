@@ -26,8 +26,8 @@ export interface WorkerOptions {
   readonly workloadApi?: WorkloadApi;
   /** The only one that it looks at; absent: all. */
   readonly namespace?: string;
-  /** FAIRLEAD_REPOSITORIES */
-  readonly repositories: string | undefined;
+  /** FAIRLEAD_REPOSITORIES. @default none */
+  readonly repositories?: string | undefined;
   /** FAIRLEAD_METRICS_ADDRESS, where it also hears of webhooks. @default none */
   readonly metricsAddress?: string | undefined;
 }

@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 
-import type { InstanceRecord } from '../../local/instance.ts';
+import type { ComponentName, InstanceRecord } from '../../local/instance.ts';
 import { runCliProcess } from '../support/cli-process.ts';
 import { found } from '../support/eventually.ts';
 
@@ -29,9 +29,14 @@ afterEach(async () => {
 const environment = () => ({ PATH: process.env['PATH'] ?? '', XDG_STATE_HOME: state });
 const instances = async () => await readdir(join(state, 'fairlead', 'local'));
 
-async function record(): Promise<InstanceRecord> {
+/** To a component of the demo's control plane. */
+async function signal(component: ComponentName, how: NodeJS.Signals): Promise<void> {
   const path = join(state, 'fairlead', 'local', 'demo', 'instance.json');
-  return JSON.parse(await readFile(path, 'utf8')) as InstanceRecord;
+  const { processes } = JSON.parse(await readFile(path, 'utf8')) as InstanceRecord;
+  const pid = processes[component]?.pid;
+  // 0 would be our own process group.
+  if (pid === undefined) throw new Error(`${component} does not run`);
+  process.kill(pid, how);
 }
 
 /** The demo with `--keep`, with what it has printed so far. */
@@ -100,8 +105,7 @@ describe('npm start', () => {
       const { ended, until } = start();
       await until('2/2  ');
       // No pod becomes what it is to be.
-      const kwok = (await record()).processes.kwok;
-      process.kill(kwok?.pid ?? 0, 'SIGSTOP');
+      await signal('kwok', 'SIGSTOP');
       const { code, out } = await ended;
       expect(code).toBe(1);
       expect(out).toMatch(/✗ not within 60 s: all pods ready at web:v2; /);
@@ -117,7 +121,7 @@ describe('npm start', () => {
     async () => {
       const { ended, until } = start();
       await until(KEPT);
-      process.kill((await record()).processes.temporal?.pid ?? 0, 'SIGKILL');
+      await signal('temporal', 'SIGKILL');
       const { code, err, out } = await ended;
       expect(code).toBe(1);
       expect(err).toContain('temporal was ended by SIGKILL');

@@ -30,8 +30,8 @@ const create: Action = {
   message: 'create Pod web-0',
 };
 
-/** What is remembered when the create of `web-0` meets a pod of that name. */
-async function createBeside(found: Pod, action = create): Promise<Refusal | undefined> {
+/** Executes a create that meets a pod of that name. */
+async function createMeeting(found: Pod, action = create) {
   const client = trusted<KubernetesClient>({
     create: async () => {
       const failure = { status: 409, reason: 'AlreadyExists', text: 'exists' };
@@ -39,14 +39,23 @@ async function createBeside(found: Pod, action = create): Promise<Refusal | unde
     },
     get: async () => found,
   });
-  const cache = trusted<WatchCache>({ observeWrite: () => undefined });
+  const observed: unknown[] = [];
+  const cache = trusted<WatchCache>({ observeWrite: (_: string, seen: unknown) => void observed.push(seen) });
   const events = trusted<EventRecorder>({ record: () => undefined });
   const memory = new WriteMemory();
   const reports = new ActionEvents(events);
   const executor = new Executor({ cache, events, reports, memory, now: () => NOW });
-  const { refused, stale } = await executor.execute(client, set, [action]);
-  expect([...refused, ...stale]).toEqual([action]);
-  return memory.of(set.ref.uid).refusals.get(actionKey(action));
+  const result = await executor.execute(client, set, [action]);
+  // Whatever becomes of it, the next plan is to know of the one that is there.
+  expect(observed).toEqual([found]);
+  return { result, refusal: memory.of(set.ref.uid).refusals.get(actionKey(action)) };
+}
+
+/** What is remembered of it, where the pod is not one of ours. */
+async function createBeside(found: Pod, action = create): Promise<Refusal | undefined> {
+  const { result, refusal } = await createMeeting(found, action);
+  expect([...result.refused, ...result.stale]).toEqual([action]);
+  return refusal;
 }
 
 describe('the name of a pod to be made is that of a pod of another', () => {
@@ -126,28 +135,6 @@ describe('the name of a pod to be made is that of one of ours (design "Once")', 
   });
   const onNode = (nodeName: string): Pod => ({ ...POD, spec: { ...POD.spec, nodeName } });
 
-  /** What becomes of the create, and what else is told. */
-  async function meet(found: Pod, action = create) {
-    const client = trusted<KubernetesClient>({
-      create: async () => {
-        const failure = { status: 409, reason: 'AlreadyExists', text: 'exists' };
-        throw new ApiError({ server: 's', method: 'POST', path: '/pods' }, failure);
-      },
-      get: async () => found,
-    });
-    const observed: unknown[] = [];
-    const cache = trusted<WatchCache>({
-      observeWrite: (_: string, seen: unknown) => void observed.push(seen),
-    });
-    const events = trusted<EventRecorder>({ record: () => undefined });
-    const memory = new WriteMemory();
-    const reports = new ActionEvents(events);
-    const executor = new Executor({ cache, events, reports, memory, now: () => NOW });
-    const result = await executor.execute(client, set, [action]);
-    expect(observed).toEqual([found]);
-    return Object.entries(result).flatMap(([outcome, actions]) => (actions.length > 0 ? [outcome] : []));
-  }
-
   it.each<[string, Pod, Action, string]>([
     ['of the same revision: made before a crash', POD, create, 'done'],
     ['of another revision', other({ labels: { [LABEL.revisionHash]: 'web-b' } }), create, 'stale'],
@@ -155,7 +142,7 @@ describe('the name of a pod to be made is that of one of ours (design "Once")', 
     ['on its node', onNode('a'), { ...create, place: 'a' }, 'done'],
     ['on another node', onNode('b'), { ...create, place: 'a' }, 'stale'],
   ])('%s', async (_, found, action, outcome) => {
-    expect(await meet(found, action)).toEqual([outcome]);
+    expect((await createMeeting(found, action)).result).toMatchObject({ [outcome]: [action] });
   });
 });
 
