@@ -7,6 +7,8 @@ import { bodyToApply, isAheadOfItsPods } from '../git/apply-controller.ts';
 import type { Foreign } from '../git/collisions.ts';
 import { collisions } from '../git/collisions.ts';
 import type { CommitContext } from '../git/commit.ts';
+import type { CarriedFields } from '../git/carried-fields.ts';
+import { describeCarried, withCarried } from '../git/carried-fields.ts';
 import { allDropped, inTheWay, valueIn } from '../git/dropped-fields.ts';
 import { findConflicts } from '../git/conflicts.ts';
 import { findCounterpart } from '../git/counterpart.ts';
@@ -18,6 +20,7 @@ import { applyBody, isController, isWorkload, namedFields, problemOf } from '../
 import type { Problem } from '../git/problems.ts';
 import { toProblems } from '../git/refusals.ts';
 import { ownedAndDropped } from '../git/restored-owners.ts';
+import { acceptedFields } from '../git/take-over.ts';
 import { getOrUndefined } from '../kubernetes/get-or-undefined.ts';
 import { ANNOTATION, FIELD_MANAGER } from '../planners/names.ts';
 import { appliedFields, ownsAll } from '../kubernetes/managed-fields.ts';
@@ -138,21 +141,41 @@ export async function moved(
   if (found === undefined || old?.metadata.annotations?.[ANNOTATION.repository] !== context.repository.name)
     return outcome;
   const { path } = found;
-  const changed = differences(templateOf(old), templateOf(object.manifest.body));
+  const carried = await acceptedFields(context, object, old).catch((error: unknown) => {
+    // The check tells of it.
+    if (toProblems(error, object) === undefined) throw error;
+    return undefined;
+  });
+  const next = withCarried(object.manifest.body, carried);
+  const changed = differences(sizeAndTemplate(old), sizeAndTemplate(next));
   const { rollout, ...rest } = outcome;
+  const isRolledOut = rollout !== undefined && changed.some((one) => one.path.startsWith('spec.template'));
+  const pods = podsOf(object, old, trusted(next));
+  const beside = carried === undefined ? '' : `, and keeps what git leaves to others: ${listed(carried)}`;
   return {
     ...rest,
     action: 'move',
-    why: `it comes from ${path.group}/${path.version} and takes over pods, claims and revisions as they are`,
+    why: `it comes from ${path.group}/${path.version} and takes over pods, claims and revisions as they are${beside}`,
     differences: changed,
-    ...(rollout !== undefined && changed.length > 0 && { rollout }),
+    ...(isRolledOut && { rollout: { ...(pods !== undefined && { pods }) } }),
   };
 }
 
-/** The pod template with the defaults of apps/v1, below `spec.template`. */
-function templateOf(object: unknown): JsonObject {
-  const template = trusted<PodTemplate>(asRecord(asRecord(object)['spec'])['template']);
-  return { spec: { template: normaliseTemplate(template) } };
+/** Fields that one sentence names. */
+const MOST_TOLD = 5;
+
+function listed(carried: CarriedFields): string {
+  const fields = describeCarried(carried);
+  const more = fields.length > MOST_TOLD ? ` and ${String(fields.length - MOST_TOLD)} more` : '';
+  return `${fields.slice(0, MOST_TOLD).join(', ')}${more}`;
+}
+
+/** What its pods follow from, with the defaults of apps/v1, below `spec`. */
+function sizeAndTemplate(object: unknown): JsonObject {
+  const { kind } = asRecord(object);
+  const { replicas = 1, template } = asRecord(asRecord(object)['spec']);
+  const size = kind === 'DaemonSet' ? {} : { replicas };
+  return { spec: { ...size, template: normaliseTemplate(trusted<PodTemplate>(template)) } };
 }
 
 /** A manifest that is applied already is not applied again, whatever has become of its object; only `heal` puts it back. */

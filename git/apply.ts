@@ -25,8 +25,8 @@ import { describeTaken, inTheWay } from './dropped-fields.ts';
 import { BeingDeletedError, NotYetError, fieldConflicts } from './refusals.ts';
 import { getOrUndefined } from '../kubernetes/get-or-undefined.ts';
 import { isSaidAlike } from './said-alike.ts';
-import type { Wishes } from './take-over.ts';
-import { createWithWishes } from './take-over.ts';
+import type { CarriedOver } from './take-over.ts';
+import { NOTHING, acceptedFields, createCarrying, isNothing, remember, remembered } from './take-over.ts';
 import { takeOverFields } from './take-over-fields.ts';
 import { takenBack } from './taken-back.ts';
 import { ownedAndDropped } from './restored-owners.ts';
@@ -86,16 +86,16 @@ async function bringToManifest(context: CommitContext, object: PreparedObject): 
       if (decision.unpin) await unpin(client, object.path, live);
       return { outcome: 'changed', uid: live?.metadata.uid ?? '' };
     }
-    const wishes = decision.create
+    const over = decision.create
       ? await orphanCounterpart(context, object)
-      : await unfinishedWishes(context, object, live);
-    if (wishes === undefined) {
+      : await unfinished(context, object, live);
+    if (over === undefined) {
       const message =
         'the same workload has appeared under the other workload API, and this repository may not take it over.';
       return { outcome: 'refused', code: 'OwnedByOther', message };
     }
-    if (Object.keys(wishes).length > 0)
-      return { outcome: 'created', uid: await createWithWishes(context, object, wishes) };
+    if (!isNothing(over))
+      return { outcome: 'created', uid: await createCarrying(context, object, over, live) };
     const written = await write(context, object, decision.force, live);
     if (decision.unpin) await unpin(client, object.path, written.object);
     return {
@@ -200,55 +200,42 @@ async function unpin(
 
 /**
  * Migration between the workload APIs: deletes the same workload under the other API without its pods, claims and revisions,
- * and waits until it is gone, so that the two never own the same pods. Answers the wishes to carry over; undefined when the
+ * and waits until it is gone, so that the two never own the same pods. Answers what to carry over; undefined when the
  * old object is somebody else's.
  * @throws NotYetError while the old object is still there, has pods that are being updated in place, or is held against what git says
  */
 async function orphanCounterpart(
   context: CommitContext,
   object: PreparedObject,
-): Promise<Wishes | undefined> {
-  if (counterpartPath(object) === undefined) return {};
-  const { client, repository, store } = context;
+): Promise<CarriedOver | undefined> {
+  if (counterpartPath(object) === undefined) return NOTHING;
+  const { client, repository } = context;
   const found = await findCounterpart(context, object);
-  if (found === undefined) return await rememberedWishes(context, object);
+  if (found === undefined) return await remembered(context, object);
   // It has appeared since the check, which refuses what the account may not read.
   const { path, live: old } = found;
   if (old === undefined) return undefined;
-  const { uid, annotations } = old.metadata;
+  const { uid, annotations, deletionTimestamp } = old.metadata;
   if (annotations?.[ANNOTATION.repository] !== repository.name) return undefined;
-  if (old.metadata.deletionTimestamp === undefined) await awaitInPlaceUpdates(context, object, old);
+  if (deletionTimestamp === undefined) await awaitInPlaceUpdates(context, object, old);
   const wishes = carriedWishes(old, object.manifest);
-  const denied = old.metadata.deletionTimestamp === undefined && pauseDenied(wishes, object.manifest.body);
+  const denied = deletionTimestamp === undefined && pauseDenied(wishes, object.manifest.body);
   if (denied) throw new NotYetError(`${object.label}: ${denied}`);
-  if (Object.keys(wishes).length > 0) {
-    // Remembered before the deletion: a crash in between must not lose an operator's pause.
-    await store.update(
-      (present) => ({
-        ...present,
-        status: { ...present.status, wishes: { ...present.status.wishes, [object.label]: wishes } },
-      }),
-      context.signal,
-    );
-  }
-  if (old.metadata.deletionTimestamp === undefined)
-    await client.delete(path, { uid, propagationPolicy: 'Orphan' });
+  const over = { wishes, fields: await acceptedFields(context, object, old) };
+  await remember(context, object, over, context.signal);
+  if (deletionTimestamp === undefined) await client.delete(path, { uid, propagationPolicy: 'Orphan' });
   await awaitGone(client, path, uid, object, context.signal);
-  return wishes;
+  return over;
 }
 
-/** Wishes of a take-over that a crash interrupted: the object is there, its manifest's hash is not yet. */
-async function unfinishedWishes(
+/** Of a take-over that a crash interrupted: the object is there, its manifest's hash is not yet. */
+async function unfinished(
   context: CommitContext,
   object: PreparedObject,
   live: KubernetesObject | undefined,
-): Promise<Wishes> {
+): Promise<CarriedOver> {
   const isFinished = live?.metadata.annotations?.[ANNOTATION.manifestHash] !== undefined;
-  return isFinished || counterpartPath(object) === undefined ? {} : await rememberedWishes(context, object);
-}
-
-async function rememberedWishes(context: CommitContext, object: PreparedObject): Promise<Wishes> {
-  return (await context.store.read(context.signal))?.status.wishes?.[object.label] ?? {};
+  return isFinished || counterpartPath(object) === undefined ? NOTHING : await remembered(context, object);
 }
 
 const GONE_WAIT_MS = 5_000;

@@ -8,6 +8,7 @@ import { readPaused } from '../kubernetes/wish-annotations.ts';
 import { ANNOTATION, GROUP, IN_PLACE_GATE } from '../planners/names.ts';
 import type { JsonObject, KubernetesObject } from '../planners/objects.ts';
 import { bodyToApply, budgetProblem } from './apply-controller.ts';
+import { withCarried } from './carried-fields.ts';
 import { blamed, collisions, suspects } from './collisions.ts';
 import type { CommitContent, CommitContext } from './commit.ts';
 import { findCounterpart, hiddenCounterpart } from './counterpart.ts';
@@ -32,6 +33,7 @@ import { fieldConflicts, retryable, toProblem, toProblems } from './refusals.ts'
 import { withSignal } from './resources.ts';
 import { asMadeAnew, ownedAndDropped } from './restored-owners.ts';
 import type { SourceText } from './source-text.ts';
+import { acceptedFields } from './take-over.ts';
 import { takenBack } from './taken-back.ts';
 
 /** Fields that one note names. */
@@ -140,8 +142,12 @@ export class ObjectCheck {
         return;
       case 'apply':
         this.changes.add(object);
-        if (decision.create) await this.#counterpart(object);
-        await this.#dryRun(object, live, decision.force);
+        await this.#dryRun(
+          object,
+          live,
+          decision.force,
+          decision.create ? await this.#counterpart(object) : undefined,
+        );
     }
   }
 
@@ -155,13 +161,20 @@ export class ObjectCheck {
     this.problems.push({ ...problemOf(object, 'Invalid', `${wrong.message}.`, line), isInFile: true });
   }
 
-  async #dryRun(object: PreparedObject, live: KubernetesObject | undefined, force: boolean): Promise<void> {
+  /** @param old The same workload under the other API, which it takes over from. */
+  async #dryRun(
+    object: PreparedObject,
+    live: KubernetesObject | undefined,
+    force: boolean,
+    old?: KubernetesObject,
+  ): Promise<void> {
     const { client, signal } = this.#context;
     const body = bodyToApply(this.#context, object, live);
     const options = { dryRun: true, force, fieldValidation: 'Strict', ...withSignal(signal) } as const;
     const { owned, dropped } = await ownedAndDropped(this.#context, object, live, body);
     try {
-      const result = await client.patch(object.path, 'apply', body, options);
+      const carried = old && (await acceptedFields(this.#context, object, old));
+      const result = await client.patch(object.path, 'apply', withCarried(body, carried), options);
       this.#noteKept(object, dropped);
       this.#noteGated(object, result);
       await this.#noteKeptAlone(object, keptAlone(owned, body, result), result);
@@ -176,7 +189,7 @@ export class ObjectCheck {
           (await takenBack(this.#context, object, owned, conflicts)) !== undefined ||
           (await isSaidAlike(this.#context, object, body, live, conflicts)))
       ) {
-        await this.#dryRun(object, live, true);
+        await this.#dryRun(object, live, true, old);
         return;
       }
       if (isNotFound(error) && object.namespace !== undefined && this.#ownNamespaces.has(object.namespace)) {
@@ -230,23 +243,26 @@ export class ObjectCheck {
     }
   }
 
-  /** The same workload under the other API is taken over only from this repository: its deletion must be somebody's wish. */
-  async #counterpart(object: PreparedObject): Promise<void> {
+  /**
+   * The same workload under the other API is taken over only from this repository: its deletion must be somebody's wish. Undefined: there is
+   * none that may be.
+   */
+  async #counterpart(object: PreparedObject): Promise<KubernetesObject | undefined> {
     const { repository } = this.#context;
     const found = await findCounterpart(this.#context, object);
-    if (found === undefined) return;
+    if (found === undefined) return undefined;
     const { path, live } = found;
     if (live === undefined) {
       this.problems.push({
         ...problemOf(object, 'Forbidden', hiddenCounterpart(found, repository.impersonate ?? 'the worker')),
         next: `To let this repository take it over, grant get and delete of ${path.resource}.${path.group}; else delete that one.`,
       });
-      return;
+      return undefined;
     }
     const owner = live.metadata.annotations?.[ANNOTATION.repository];
     if (owner === repository.name) {
       if (object.manifest.body['apiVersion'] !== this.#context.workloadApi) this.#departure(object, live);
-      return;
+      return live;
     }
     const resource = `${path.resource}.${path.version}.${path.group}`;
     const who = owner === undefined ? 'is not from this repository' : `is from repository ${owner}`;
@@ -262,6 +278,7 @@ export class ObjectCheck {
         },
       ),
     );
+    return undefined;
   }
 
   /** Under the API that this worker does not keep, somebody else's controllers replace the pods at once, and know no gate of ours. */

@@ -16,6 +16,7 @@ import {
   isItem,
   othersFields,
   othersFieldsOfSpec,
+  valueAt,
 } from '../kubernetes/managed-fields.ts';
 import { asRecord, trusted } from '../kubernetes/values.ts';
 import { RESTARTED, RESTARTED_AT } from '../kubernetes/template-edits.ts';
@@ -49,7 +50,7 @@ const BY_HAND = /^(?:kubectl(?:-.*)?|before-first-apply)$/;
 
 const TEMPLATE_ANNOTATIONS = 'spec.template.metadata.annotations';
 /** What says when a template was restarted: it holds for whatever template there is, and without it the pods would be replaced once more. */
-const RESTARTS: ReadonlySet<string> = new Set(
+export const RESTARTS: ReadonlySet<string> = new Set(
   [RESTARTED_AT, RESTARTED].map((name) => `${TEMPLATE_ANNOTATIONS}.${name}`),
 );
 
@@ -57,7 +58,7 @@ const TEMPLATE: OwnedPath = ['f:spec', 'f:template'];
 const ANNOTATIONS: OwnedPath = ['f:metadata', 'f:annotations'];
 
 /** Dropped for an autoscaler: taken out before that has set it, it would be 1. */
-const SIZE = 'spec.replicas';
+export const SIZE = 'spec.replicas';
 
 /**
  * @param live As it is there, with the owners that {@link handFields} tells of
@@ -162,7 +163,10 @@ export function withoutTaken(
  * Those of the fields that a refusal is about, if it may be about nothing else: about what the apply leaves of one that somebody has a part
  * of, or about one that cannot be beside it (a second kind of a probe, a `value` and a `valueFrom`). None otherwise.
  */
-export function inTheWay(error: unknown, those: readonly DroppedField[]): readonly DroppedField[] {
+export function inTheWay<T extends Pick<DroppedField, 'label'>>(
+  error: unknown,
+  those: readonly T[],
+): readonly T[] {
   if (!(error instanceof ApiError) || error.reason !== 'Invalid') return [];
   // That some rules were not checked is no refusal.
   const causes = (error.details?.causes ?? []).filter(({ field }) => field !== '<nil>');
@@ -296,8 +300,23 @@ function isBroughtBack(path: OwnedPath): boolean {
 }
 
 /** Whether it owns the field for no longer than until git says something else. */
-function isPassing(entry: ManagedFields, path: OwnedPath): boolean {
-  return isOfPeople(entry) || (isOfUndo(entry) && isBroughtBack(path));
+export function isPassing(entry: ManagedFields, path: OwnedPath): boolean {
+  return isOfPeople(entry) || goesWithNextCommit(entry, path);
+}
+
+/** Whether an undo has brought the field back: the next commit takes it away, also where git has never named it. */
+export function goesWithNextCommit(entry: ManagedFields, path: OwnedPath): boolean {
+  return isOfUndo(entry) && isBroughtBack(path);
+}
+
+/** How a field is called: `spec.template.spec.containers[name="main"].env`. Empty: it is not there. */
+export function labelOf(path: OwnedPath, object: unknown): string {
+  let [place, value]: [Place | undefined, unknown] = [TOP, object];
+  for (const element of path) {
+    place = place && step(place, element, value);
+    value = valueAt(value, element);
+  }
+  return place?.label ?? '';
 }
 
 function isOfPeople({ manager = '', operation }: ManagedFields): boolean {
@@ -415,11 +434,6 @@ function describeItem(element: string): string {
   return Object.entries(asRecord(JSON.parse(element.slice(2))))
     .map(([key, value]) => `${key}=${JSON.stringify(value)}`)
     .join(',');
-}
-
-function valueAt(value: unknown, element: string): unknown {
-  if (element.startsWith('f:')) return asRecord(value)[element.slice(2)];
-  return Array.isArray(value) ? value.find((item) => isItem(element, item)) : undefined;
 }
 
 function without(value: unknown, path: OwnedPath): unknown {

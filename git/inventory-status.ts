@@ -3,6 +3,7 @@
 import { z } from 'zod';
 
 import { trusted } from '../kubernetes/values.ts';
+import type { CarriedFields } from './carried-fields.ts';
 import type { Drift } from './drift.ts';
 
 /** The commit workflow that may write; another run that finds itself replaced here stops (fencing). */
@@ -35,6 +36,8 @@ export interface RepositoryStatus {
   readonly receivers?: Readonly<Record<string, ReceiverTrouble>>;
   /** Operators' annotations of workloads on their way from one workload API to the other, by object. */
   readonly wishes?: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  /** What others have set of the same workloads, by object. */
+  readonly fields?: Readonly<Record<string, CarriedFields>>;
 }
 
 /** Objects that were changed in the cluster after they were applied. */
@@ -187,6 +190,15 @@ const STATUS = z.looseObject({
     .optional(),
   receivers: z.record(text, z.looseObject({ problem: text, since: text })).optional(),
   wishes: z.record(text, z.record(text, text)).optional(),
+  fields: z
+    .record(
+      text,
+      z.looseObject({
+        spec: z.record(text, z.unknown()),
+        owners: z.array(z.looseObject({ fieldsV1: z.record(text, z.unknown()).optional() })),
+      }),
+    )
+    .optional(),
 });
 
 const RUN = z.looseObject({ sha: text, workflowId: text, runId: text, pruned: count });

@@ -105,6 +105,39 @@ export function handedOver(
   return [...rest, { ...before, fieldsV1: merged(before.fieldsV1 ?? {}, added) }];
 }
 
+/** The entries with which `manager`'s server-side apply owns nothing at these paths, and the entries of `others` are beside what is there. */
+export function takenFrom(
+  object: KubernetesObject,
+  manager: string,
+  paths: readonly OwnedPath[],
+  others: readonly ManagedFields[],
+): readonly ManagedFields[] {
+  const entries = managedFields(object).map((entry) => {
+    if (!isApplied(entry, manager)) return entry;
+    const fieldsV1 = paths.reduce<JsonObject>(
+      (fields, path) => withoutFields(fields, path),
+      entry.fieldsV1 ?? {},
+    );
+    return { ...entry, fieldsV1 };
+  });
+  return others.reduce<readonly ManagedFields[]>((all, one) => {
+    const at = all.findIndex((entry) => isOfSame(entry, one));
+    const present = all[at];
+    if (present === undefined) return [...all, one];
+    return all.with(at, { ...present, fieldsV1: merged(present.fieldsV1 ?? {}, one.fieldsV1 ?? {}) });
+  }, entries);
+}
+
+/** The apiserver has one entry of each. */
+function isOfSame(one: ManagedFields, other: ManagedFields): boolean {
+  return (
+    one.manager === other.manager &&
+    one.operation === other.operation &&
+    one.apiVersion === other.apiVersion &&
+    (one.subresource ?? '') === (other.subresource ?? '')
+  );
+}
+
 /** The object as if `manager` had applied these fields as well; as it is where it has applied nothing. */
 export function alsoApplied(object: KubernetesObject, manager: string, fields: JsonObject): KubernetesObject {
   const entries = managedFields(object).map((entry) =>
@@ -209,7 +242,8 @@ export function fieldsAt(fields: JsonObject | undefined, path: OwnedPath): JsonO
   return first in fields ? fieldsAt(asRecord(fields[first]), rest) : undefined;
 }
 
-function withFields(fields: JsonObject, path: OwnedPath, leaf: JsonObject): JsonObject {
+/** With what is owned at a path, beside what is there. */
+export function withFields(fields: JsonObject, path: OwnedPath, leaf: JsonObject): JsonObject {
   const [first, ...rest] = path;
   if (first === undefined) return merged(fields, leaf);
   return { ...fields, [first]: withFields(asRecord(fields[first]), rest, leaf) };
@@ -257,6 +291,12 @@ export function isItem(name: string, item: unknown): boolean {
   const present = asRecord(item);
   const keys = Object.entries(asRecord(JSON.parse(name.slice(2))));
   return keys.every(([key, value]) => present[key] === undefined || present[key] === value);
+}
+
+/** What there is at one element of a path; undefined: nothing. */
+export function valueAt(value: unknown, element: string): unknown {
+  if (element.startsWith('f:')) return asRecord(value)[element.slice(2)];
+  return Array.isArray(value) ? value.find((item) => isItem(element, item)) : undefined;
 }
 
 /**
