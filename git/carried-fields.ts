@@ -49,26 +49,42 @@ const FIELDS_OF_BOTH: JsonObject = {
   updateStrategy: STRATEGY,
 };
 
+/** Of a size that nobody owns: so the apiserver has one that was set by the `scale` subresource of apps/v1, where git had none. */
+const NOBODYS: ManagedFields = { fieldsV1: { 'f:spec': { 'f:replicas': {} } } };
+
 /**
  * Those of `old` that an apply of `body` under its own API would leave alone. Of an object that git has never applied (it is taken over and
  * moved at once) only its size and its restarts: what else it was made with, git says anew. Undefined: there is none.
  */
 export function carriedFields(old: KubernetesObject, body: JsonObject): CarriedFields | undefined {
   const own = appliedFields(old, FIELD_MANAGER);
-  const owners = othersFieldsOfSpec(old, FIELD_MANAGER);
-  const leaves = leavesOf(old, owners).filter((leaf) => isLeft(leaf, own) && !isSaid(leaf, body));
-  return gathered(old, leaves);
+  const owned = leavesOf(old, othersFieldsOfSpec(old, FIELD_MANAGER));
+  const isOwned = owned.some(({ label }) => label === SIZE);
+  const all = isOwned ? owned : [...owned, ...leavesOf(old, [NOBODYS])];
+  return gathered(
+    old,
+    all.filter((leaf) => isLeft(leaf, own) && !isSaid(leaf, body)),
+  );
 }
 
-/** Those that `body` says nothing of, and nobody but git has written of the object that is there already. Undefined: none. */
+/**
+ * Those that `body` says nothing of. Undefined: none.
+ * @param live Made of them by an attempt before: what somebody has changed or set of it since is left as it is.
+ */
 export function stillCarried(
   carried: CarriedFields | undefined,
   body: JsonObject,
   live: KubernetesObject | undefined,
 ): CarriedFields | undefined {
-  const others = live === undefined ? [] : othersFieldsOfSpec(live, FIELD_MANAGER);
-  const isTheirs = ({ path }: Leaf) => others.some(({ fieldsV1 }) => fieldsAt(fieldsV1, path) !== undefined);
-  return chosen(carried, (leaf) => !isTheirs(leaf) && !isSaid(leaf, body));
+  const left = chosen(carried, (leaf) => !isSaid(leaf, body));
+  if (left === undefined || live === undefined) return left;
+  const others = othersFieldsOfSpec(live, FIELD_MANAGER);
+  const isOurs = ({ path }: Leaf) =>
+    isNamed(live, path) && others.every(({ fieldsV1 }) => fieldsAt(fieldsV1, path) === undefined);
+  return gathered(
+    live,
+    carriedLeaves(left).filter((leaf) => isOurs(leaf)),
+  );
 }
 
 /** The body with them. */
@@ -79,12 +95,17 @@ export function withCarried(body: JsonObject, carried: CarriedFields | undefined
   );
 }
 
-/** In words, by whom: `spec.replicas ("kubectl")`. */
+/** In words, with whoever has set it: `spec.replicas ("kubectl")`. */
 export function describeCarried(carried: CarriedFields): readonly string[] {
-  const managers = new Map<string, string[]>();
-  for (const { label, owner } of carriedLeaves(carried))
-    managers.set(label, [...(managers.get(label) ?? []), owner.manager ?? 'unknown']);
-  return [...managers].map(([label, who]) => `${label} ("${[...new Set(who)].join('", "')}")`);
+  const managers = new Map<string, readonly string[]>();
+  for (const { path, owner } of carriedLeaves(carried)) {
+    const item = path.findIndex((_, at) => hasPutThere(owner, path.slice(0, at + 1)));
+    const label = labelOf(item === -1 ? path : path.slice(0, item + 1), carried);
+    managers.set(label, [...(managers.get(label) ?? []), owner.manager ?? []].flat());
+  }
+  return [...managers].map(([label, who]) =>
+    who.length === 0 ? label : `${label} ("${[...new Set(who)].join('", "')}")`,
+  );
 }
 
 /**
@@ -98,14 +119,14 @@ export function withTheirOwners(
 ): readonly ManagedFields[] {
   const apiVersion = String(body['apiVersion']);
   const paths = carriedLeaves(carried).map(({ path }) => {
-    const item = path.findIndex((element, at) => isOfList(element) && !names(body, path.slice(0, at + 1)));
+    const item = path.findIndex((element, at) => isOfList(element) && !isNamed(body, path.slice(0, at + 1)));
     return item === -1 ? path : path.slice(0, item + 1);
   });
   return takenFrom(
     created,
     FIELD_MANAGER,
     paths,
-    carried.owners.map((entry) => ({ ...entry, apiVersion })),
+    carried.owners.flatMap((entry) => (entry.manager === undefined ? [] : [{ ...entry, apiVersion }])),
   );
 }
 
@@ -186,18 +207,16 @@ function isOfBoth([, ...path]: OwnedPath): boolean {
 
 /** Whether git names it, or drops the item that it is within: who has only changed a value of an item does not keep it. */
 function isSaid({ path, owner }: Leaf, body: JsonObject): boolean {
-  if (names(body, path)) return true;
+  if (isNamed(body, path)) return true;
   return path.some((element, at) => {
     const place = path.slice(0, at + 1);
-    return (
-      element.startsWith('k:') && !names(body, place) && fieldsAt(owner.fieldsV1, place)?.['.'] === undefined
-    );
+    return element.startsWith('k:') && !isNamed(body, place) && !hasPutThere(owner, place);
   });
 }
 
 /** Whether there is a value at the path, or one on the way to it that has nothing below. */
-function names(body: JsonObject, path: OwnedPath): boolean {
-  let value: unknown = body;
+function isNamed(object: object, path: OwnedPath): boolean {
+  let value: unknown = object;
   for (const element of path) {
     if (value === undefined || value === null) return false;
     if (typeof value !== 'object') return true;
@@ -219,13 +238,18 @@ function gathered(source: object, leaves: readonly Leaf[]): CarriedFields | unde
 }
 
 /** An item that the owner has put there is theirs with what tells it apart. */
-function itemsOwned(fields: JsonObject, path: OwnedPath, { fieldsV1 }: ManagedFields): JsonObject {
+function itemsOwned(fields: JsonObject, path: OwnedPath, owner: ManagedFields): JsonObject {
   return path.reduce<JsonObject>((all, element, at) => {
     const place = path.slice(0, at + 1);
-    if (!isOfList(element) || fieldsAt(fieldsV1, place)?.['.'] === undefined) return all;
+    if (!hasPutThere(owner, place)) return all;
     const keys = Object.keys(keysOf(element)).map((key) => [`f:${key}`, {}] as const);
     return withFields(all, place, { '.': {}, ...Object.fromEntries(keys) });
   }, fields);
+}
+
+/** Whether the path leads to an item of a list, and the manager owns that it is there. */
+function hasPutThere({ fieldsV1 }: ManagedFields, path: OwnedPath): boolean {
+  return isOfList(path.at(-1) ?? '') && fieldsAt(fieldsV1, path)?.['.'] !== undefined;
 }
 
 /** `into` with what `from` has at the path. @param isInOrder Lists that it makes hold the other items of `from` too, by their keys alone */

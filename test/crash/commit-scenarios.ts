@@ -46,11 +46,16 @@ const SORTS = {
   }),
 } as const;
 
-function workload(kind: 'StatefulSet' | 'Deployment', name: string, image: string): Files {
+function workload(
+  kind: 'StatefulSet' | 'Deployment',
+  name: string,
+  image: string,
+  more: { readonly apiVersion?: string; readonly spec?: object } = {},
+): Files {
   const labels = { app: name };
   return {
     [name]: {
-      apiVersion: 'fairlead.dev/v1beta1',
+      apiVersion: more.apiVersion ?? 'fairlead.dev/v1beta1',
       kind,
       metadata: { name },
       spec: {
@@ -61,6 +66,7 @@ function workload(kind: 'StatefulSet' | 'Deployment', name: string, image: strin
           metadata: { labels, annotations: SOON_READY },
           spec: { terminationGracePeriodSeconds: 1, containers: [{ name: 'main', image }] },
         },
+        ...more.spec,
       },
     },
   };
@@ -127,6 +133,26 @@ const WORKLOADS: CommitPlot = {
   copied: 'settings-2',
 };
 
+/** Says nothing of its size: somebody has set it, and has restarted the pods. */
+const LEFT = { replicas: undefined, podManagementPolicy: 'Parallel' };
+
+/** A workload goes over from the cluster's own controllers to Fairlead, with what others have set of it. */
+const MOVING: CommitPlot = {
+  first: () => ({
+    ...row('settings', 1, 2),
+    ...workload('StatefulSet', SET, 'app:1', { apiVersion: 'apps/v1', spec: LEFT }),
+  }),
+  second: () => ({ ...row('settings', 1, 2, 1), ...workload('StatefulSet', SET, 'app:1', { spec: LEFT }) }),
+  copied: 'settings-2',
+  set: {
+    spec: {
+      replicas: 2,
+      template: { metadata: { annotations: { 'fairlead.dev/restarted': '2026-11-28T00:00:00Z' } } },
+    },
+    pods: 2,
+  },
+};
+
 function scenario(name: string, plot: CommitPlot, check: (end: CommitEnd) => void): CrashScenario<CommitEnd> {
   return {
     name: `${KIND}: ${name}`,
@@ -178,6 +204,12 @@ const OF_WORKLOADS = {
   'ConfigMap settings-1': '2 of second: changed',
   [`StatefulSet ${SET}`]: 'app:2, 1 available of second: changed',
   'Widget gear': '1 of second: new',
+};
+
+const OF_MOVING = {
+  'ConfigMap settings-1': '2 of second: changed',
+  'ConfigMap settings-2': '1 of first: as it was',
+  [`StatefulSet ${SET}`]: 'app:1, 2 available of second: new',
 };
 
 interface Counts {
@@ -233,5 +265,15 @@ export const COMMIT_SCENARIOS: readonly CrashScenario<CommitEnd>[] = [
         uncounted: { [`Pod ${SET}-0`]: 'app:2 ready: new' },
       }),
     );
+  }),
+  scenario('a workload that moves', MOVING, (end) => {
+    const counts = [
+      { applied: 3, unchanged: 0, pruned: 0 },
+      { applied: 2, unchanged: 1, pruned: 0 },
+    ] as const;
+    // Neither replaced nor one fewer.
+    const pod = 'app:1 ready: changed';
+    const uncounted = { [`Pod ${SET}-0`]: pod, [`Pod ${SET}-1`]: pod };
+    expect(end).toEqual(expectedEnd(counts, OF_MOVING, { uncounted }));
   }),
 ];

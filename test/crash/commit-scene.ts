@@ -7,6 +7,7 @@ import { WorkflowNotFoundError } from '@temporalio/client';
 import { InventoryStore } from '../../git/inventory.ts';
 import { isNotFound } from '../../kubernetes/api-error.ts';
 import type { ResourcePath } from '../../kubernetes/client.ts';
+import type { StatefulSetObject } from '../../kubernetes/statefulset-adapter.ts';
 import { groupVersion } from '../../kubernetes/workload-api.ts';
 import { ANNOTATION } from '../../planners/names.ts';
 import type { KubernetesObject, Pod } from '../../planners/objects.ts';
@@ -62,6 +63,8 @@ const COMMIT_PATIENCE_MS = 2 * PATIENCE_MS;
 /** Seconds between two looks at the repository. */
 const INTERVAL = 1;
 const CORE = { group: '', version: 'v1' } as const;
+/** The workload API of the cluster's own controllers. */
+const NATIVE = { group: 'apps', version: 'v1' } as const;
 const CRDS = { group: 'apiextensions.k8s.io', version: 'v1', resource: 'customresourcedefinitions' } as const;
 const BINDINGS = {
   group: 'rbac.authorization.k8s.io',
@@ -80,6 +83,8 @@ export interface CommitPlot {
   readonly first: (group: string) => Files;
   readonly second: (group: string) => Files;
   readonly copied: string;
+  /** What somebody sets of {@link SET} in the cluster after the first commit, and its pods, which all are ready with it. */
+  readonly set?: { readonly spec: object; readonly pods: number };
 }
 
 export class CommitScene {
@@ -155,6 +160,21 @@ export class CommitScene {
     const { labels, annotations } = original.metadata;
     const metadata = { name: COPY, labels, annotations };
     await client.create(path, { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { value: 'copied' } });
+    const { set } = this.#plot;
+    if (set === undefined) return;
+    const { cluster } = this.#stage;
+    const native = this.#at({ ...NATIVE, resource: 'statefulsets', name: SET });
+    await client.patch(native, 'merge', { spec: set.spec });
+    await cluster.until<StatefulSetObject>(
+      native,
+      'set by somebody',
+      ({ metadata: { generation }, status }) => {
+        const { observedGeneration, readyReplicas, updatedReplicas } = status ?? {};
+        return (
+          observedGeneration === generation && readyReplicas === set.pods && updatedReplicas === set.pods
+        );
+      },
+    );
   }
 
   /** Makes the second commit; resolves when it is recorded and its run is over. */
@@ -264,6 +284,7 @@ export class CommitScene {
       ['ServiceAccount', { ...CORE, resource: 'serviceaccounts' }],
       ['StatefulSet', { ...workloads, resource: 'statefulsets' }],
       ['Deployment', { ...workloads, resource: 'deployments' }],
+      ['StatefulSet.apps', { ...NATIVE, resource: 'statefulsets' }],
       ['Pod', { ...CORE, resource: 'pods' }],
       ['Widget', { group: this.#group, version: 'v1', resource: 'widgets' }],
     ];

@@ -21,6 +21,8 @@ import type {
 import { Cluster } from '../support/cluster.ts';
 import { useControlPlane } from '../support/control-plane.ts';
 import { TestRepository } from '../support/git-repository.ts';
+import { runCli } from '../support/cli.ts';
+import { runPrinted } from '../support/printed-command.ts';
 import { startWorker } from '../support/worker-process.ts';
 import type { WorkerProcess } from '../support/worker-process.ts';
 
@@ -96,6 +98,21 @@ spec:
       terminationGracePeriodSeconds: 1
       readinessGates: [{conditionType: InPlaceUpdateReady}]
       containers: [{name: main, image: ${image}}]
+`;
+
+/** Says neither how many, nor what is set in the cluster. */
+const sparse = (apiVersion: string, labels = ''): string => `apiVersion: ${apiVersion}
+kind: StatefulSet
+metadata: {name: sparse, labels: {${labels}}}
+spec:
+  serviceName: sparse
+  podManagementPolicy: Parallel
+  selector: {matchLabels: {app: sparse}}
+  template:
+    metadata: {labels: {app: sparse}}
+    spec:
+      terminationGracePeriodSeconds: 1
+      containers: [{name: main, image: app:1}]
 `;
 
 /** With `spec.paused`, which both APIs have for Deployments. */
@@ -363,6 +380,71 @@ describe('migration between the workload APIs', () => {
     await untilTaken(back);
     expect(await kept()).toEqual(before);
   }, 150_000);
+
+  it('what others have set goes over: a size, a restart, what is put into the template; it stays theirs', async () => {
+    const home = await mkdtemp(join(tmpdir(), 'fairlead-home-'));
+    const byHand = async (command: string) =>
+      await runPrinted(`${command} -n ${namespace}`, controlPlane().kubeconfig, home);
+    const isCurrent = (replicas: number) => (set: StatefulSetObject) =>
+      set.status?.observedGeneration === set.metadata.generation &&
+      set.status?.replicas === replicas &&
+      set.status.readyReplicas === replicas &&
+      set.status.updatedReplicas === replicas &&
+      set.status.currentRevision === set.status.updateRevision;
+    const uids = async () =>
+      (await ours.pods(namespace, 'sparse')).map(({ metadata }) => [metadata.name, metadata.uid]);
+    const [there, here] = [native.setPath(namespace, 'sparse'), ours.setPath(namespace, 'sparse')];
+    const inInventory = async () => {
+      const inventories = { group: '', version: 'v1', resource: 'configmaps', namespace: 'fairlead-system' };
+      const { items } = await ours.client.list<KubernetesObject & { data?: Record<string, string> }>(
+        inventories,
+      );
+      return items
+        .filter(({ data = {} }) => data['status']?.includes('"fields"') === true)
+        .map(({ metadata }) => metadata.name);
+    };
+    try {
+      await repository.commit({ 'sparse.yaml': sparse('apps/v1') });
+      await native.until<StatefulSetObject>(there, 'rolled out', isCurrent(1), 60_000);
+      await byHand('kubectl scale statefulset.apps/sparse --replicas 3');
+      await byHand('kubectl set env statefulset.apps/sparse COLOR=blue');
+      await byHand('kubectl rollout restart statefulset.apps/sparse');
+      const restarted = await native.until<StatefulSetObject>(there, 'restarted', isCurrent(3), 60_000);
+      const before = await uids();
+      expect(before).toHaveLength(3);
+
+      await repository.commit({ 'sparse.yaml': sparse('fairlead.dev/v1beta1') });
+      const moved = await ours.until<StatefulSetObject>(here, 'taken over', isCurrent(3), 60_000);
+      expect(await uids()).toEqual(before);
+      expect(moved.status?.updateRevision).toBe(restarted.status?.updateRevision);
+      // It is not git's: the next commit leaves it, and so it is after a restart by Fairlead, on the way back.
+      await repository.commit({ 'sparse.yaml': sparse('fairlead.dev/v1beta1', 'a: b') });
+      await ours.until(here, 'labelled', ({ metadata }) => metadata.labels?.['a'] === 'b', 30_000);
+      expect(await uids()).toEqual(before);
+      await byHand('kubectl scale statefulsets.fairlead.dev/sparse --replicas 4');
+      await ours.until<StatefulSetObject>(here, 'scaled', isCurrent(4), 60_000);
+      const restart = ['rollout', 'restart', 'statefulsets.fairlead.dev/sparse', '-n', namespace];
+      expect(await runCli(restart, { environment: { KUBECONFIG: controlPlane().kubeconfig } })).toMatchObject(
+        { code: 0 },
+      );
+      await ours.until<StatefulSetObject>(
+        here,
+        'restarted',
+        (set) => isCurrent(4)(set) && set.status?.updateRevision !== moved.status?.updateRevision,
+        60_000,
+      );
+      const after = await uids();
+
+      await repository.commit({ 'sparse.yaml': sparse('apps/v1') });
+      const back = await native.until<StatefulSetObject>(there, 'taken back', isCurrent(4), 60_000);
+      expect(await uids()).toEqual(after);
+      const { containers } = back.spec.template.spec;
+      expect(containers).toMatchObject([{ env: [{ name: 'COLOR', value: 'blue' }] }]);
+      expect(await inInventory()).toEqual([]);
+    } finally {
+      await rm(home, { recursive: true, force: true });
+    }
+  }, 180_000);
 
   it('a pause of git moves as one of git: it ends when git says so', async () => {
     const path = (group: string, version: string) => ({

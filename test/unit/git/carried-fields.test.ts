@@ -1,5 +1,4 @@
 import { describe, expect, it } from '@jest/globals';
-import fc from 'fast-check';
 
 import {
   carriedFields,
@@ -13,6 +12,7 @@ import { ApiError } from '../../../kubernetes/api-error.ts';
 import type { ManagedFields } from '../../../kubernetes/managed-fields.ts';
 import { asRecord } from '../../../kubernetes/values.ts';
 import type { JsonObject, KubernetesObject } from '../../../planners/objects.ts';
+import { fc } from '../../support/properties.ts';
 
 /** What a manager owns of a template: nested `fieldsV1` below it. */
 const ofTemplate = (below: JsonObject): JsonObject => ({ 'f:spec': { 'f:template': below } });
@@ -73,6 +73,7 @@ const SET_ENV = update(
 describe('what goes over to the other workload API', () => {
   it.each<[what: string, spec: JsonObject, owner: ManagedFields, wanted: JsonObject]>([
     ['a size that somebody has set', specOf({ replicas: 4 }), SCALE, specOf({ replicas: 4 })],
+    ['a size that nobody owns', specOf({ replicas: 4 }), update('other', {}), specOf({ replicas: 4 })],
     [
       'a restart by kubectl',
       annotated(RESTART),
@@ -208,8 +209,7 @@ describe('what goes over to the other workload API', () => {
     const carried = carriedFields(old, manifest());
     expect(carried && describeCarried(carried)).toEqual([
       'spec.replicas ("kubectl")',
-      'spec.template.spec.containers[name="main"].env[name="COLOR"].name ("kubectl-set")',
-      'spec.template.spec.containers[name="main"].env[name="COLOR"].value ("kubectl-set")',
+      'spec.template.spec.containers[name="main"].env[name="COLOR"] ("kubectl-set")',
     ]);
   });
 });
@@ -278,11 +278,26 @@ describe('after the new object was made', () => {
     expect(others).toHaveLength(1);
   });
 
+  const sizeAfter = (live: KubernetesObject) =>
+    asRecord(withCarried(manifest(), stillCarried(carried, manifest(), live))['spec'])['replicas'];
+
   it('an attempt that comes after a crash leaves what somebody has set since', () => {
-    const scaled = created([{ ...SCALE, manager: 'autoscaler' }]);
+    expect(sizeAfter(created())).toBe(4);
+    expect(sizeAfter(created([{ ...SCALE, manager: 'autoscaler' }]))).toBeUndefined();
+    const scaled = created();
     expect(
-      asRecord(withCarried(manifest(), stillCarried(carried, manifest(), scaled))['spec']),
-    ).not.toHaveProperty('replicas');
+      sizeAfter({
+        ...scaled,
+        spec: { ...asRecord(asRecord(scaled)['spec']), replicas: 6 },
+      } as KubernetesObject),
+    ).toBe(6);
+  });
+
+  it("a size of nobody is nobody's again", () => {
+    const nobodys = carriedFields(oldObject(specOf({ replicas: 4 }), [GIT]), manifest());
+    if (nobodys === undefined) throw new Error('nothing is carried');
+    expect(withTheirOwners(created(), manifest(), nobodys)).toHaveLength(1);
+    expect(describeCarried(nobodys)).toEqual(['spec.replicas']);
   });
 
   it('and what a newer commit names', () => {
