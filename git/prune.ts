@@ -131,13 +131,14 @@ export async function pruneObjects(
         tell(`${label} was deleted, not handed over: ${result.refused}`);
         for (const maker of result.makers ?? []) heirs.add(maker);
       }
-      const isGone = result.verdict === 'gone' && isRepeated && entry.uid !== undefined;
+      // What is in the commit under the other workload API has left by its move, and takes over what is left.
+      const isMoved = isReplaced(entry, setting.wanted);
+      const isGone = result.verdict === 'gone' && isRepeated && entry.uid !== undefined && !isMoved;
       if (result.verdict === 'delete' || isGone) deleted.push(label);
       if (result.verdict === 'delete' && result.last !== undefined && finalizersOf(result.last).length > 0)
         leaving.push({ label, path: result.path, last: result.last });
       const live = result.verdict === 'delete' ? result.before : undefined;
-      // What is in the commit under the other workload API takes over what is left.
-      if ((live !== undefined || result.verdict === 'gone') && !isReplaced(entry, setting.wanted))
+      if ((live !== undefined || result.verdict === 'gone') && !isMoved)
         departed.push({ label, entry, live });
     } catch (error) {
       const found = whyNotPruned(error, entry, label);

@@ -33,6 +33,8 @@ export interface LeaderElectionOptions {
   readonly onLeading: (fence: Fence, signal: AbortSignal) => Promise<void>;
   /** A try that failed (the next follows in a second), or what the work rejected with after its signal. */
   readonly onError: (error: unknown) => void;
+  /** A try of one who does not lead has come so far as to read the Lease. */
+  readonly onRead?: () => void;
   /** Another holder was seen; also this process. */
   readonly onLeader?: (identity: string) => void;
   readonly signal: AbortSignal;
@@ -82,6 +84,7 @@ function contextOf(options: LeaderElectionOptions, client: KubernetesClient): Le
     timing: options.timing ?? LEASE_TIMING,
     clock: options.clock ?? SYSTEM_CLOCK,
     onError: options.onError,
+    onRead: () => options.onRead?.(),
     onHolder: (identity) => {
       if (identity === '' || identity === leader) return;
       leader = identity;

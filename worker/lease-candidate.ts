@@ -32,8 +32,9 @@ export class LeaseCandidate {
   }
 
   async #tryAcquire(): Promise<Acquired | undefined> {
-    const { store, identity, annotations, timing, clock, onHolder } = this.#context;
+    const { store, identity, annotations, timing, clock, onHolder, onRead } = this.#context;
     const lease = await store.read(tryMs(timing));
+    onRead();
     const holder = holderOf(lease);
     onHolder(holder);
     const free = lease === undefined || holder === '' || holder === identity || this.#expired(lease);

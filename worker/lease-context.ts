@@ -23,6 +23,8 @@ export interface LeaseContext {
   readonly clock: LeaseClock;
   /** A try that failed. */
   readonly onError: (error: unknown) => void;
+  /** A candidate has read the Lease, or that there is none. */
+  readonly onRead: () => void;
   /** The holder that was seen last; may repeat. */
   readonly onHolder: (identity: string) => void;
 }

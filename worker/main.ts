@@ -31,6 +31,8 @@ import { createLog, sdkLogger } from './log.ts';
 import { Metrics } from './metrics.ts';
 import { tellOwnRights } from './own-rights-notice.ts';
 import { assertNoOtherOwner } from './other-owner.ts';
+import type { LeaseTrouble } from './readiness.ts';
+import { standbyCheck, watchCheck } from './readiness.ts';
 import { RepositoriesFile, readableRepository } from './repositories-file.ts';
 import { warnOfRivals } from './rival-leaders.ts';
 import { KnownSearchAttributes } from './known-search-attributes.ts';
@@ -42,7 +44,6 @@ import { watchTemporal } from './temporal-watch.ts';
 import type { TemporalWorkerOptions } from './temporal-workers.ts';
 import { runTemporalWorker } from './temporal-workers.ts';
 import { Webhook } from './webhook.ts';
-import { watchCheck } from './watch-check.ts';
 import { whileLeading } from './while-leading.ts';
 import { workflowCode } from './workflow-bundle.ts';
 
@@ -120,6 +121,7 @@ class WorkerProcess {
   #leader: Leader | undefined;
   /** Of a replica that leads, also before everything is listed. */
   #cache: WatchCache | undefined;
+  #leaseTrouble: LeaseTrouble | undefined;
   /** What this replica follows while it leads. */
   #followed: ReturnType<typeof followRepositories> | undefined;
   /** Looks at a repository now, while this replica leads. */
@@ -303,6 +305,8 @@ class WorkerProcess {
           await whileLeading({ metrics: this.#metrics, log: this.#log, signal }, work);
         } finally {
           this.#cache = undefined;
+          // Of a renewal, perhaps long ago: what counts from now on is whether it can be read.
+          this.#leaseTrouble = undefined;
         }
       },
       onLeader: (holder) => {
@@ -313,7 +317,14 @@ class WorkerProcess {
           );
         }
       },
-      onError: (error) => this.#log.warn({ error: toMessage(error) }, 'Lease'),
+      onRead: () => {
+        this.#leaseTrouble = undefined;
+      },
+      onError: (error) => {
+        const message = toMessage(error);
+        this.#leaseTrouble = { since: this.#leaseTrouble?.since ?? Date.now(), message };
+        this.#log.warn({ error: message }, 'Lease');
+      },
     });
   }
 
@@ -424,7 +435,7 @@ class WorkerProcess {
   #readiness(): readonly Check[] {
     const leading = this.#cache !== undefined;
     return [
-      { name: leading ? 'leading' : 'standby', ok: true },
+      leading ? { name: 'leading', ok: true } : standbyCheck(this.#leaseTrouble, Date.now()),
       watchCheck(this.#cache?.health() ?? [], Date.now()),
       // Not a reason to be taken out of service: steady state goes on without Temporal.
       {

@@ -12,6 +12,13 @@ import { WatchServer, answer, plainConnection } from '../../support/watch-server
 
 const ENTRY: InventoryEntry = { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'ns', name: 'one', uid: 'u' };
 const PATH = '/api/v1/namespaces/ns/configmaps/one';
+/** Nothing is there. */
+const SET_PATH = '/apis/apps/v1/namespaces/ns/statefulsets/one';
+const APPS = {
+  name: 'apps',
+  versions: [{ groupVersion: 'apps/v1', version: 'v1' }],
+  preferredVersion: { groupVersion: 'apps/v1', version: 'v1' },
+};
 const STATUS = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success' };
 
 let server: WatchServer;
@@ -26,12 +33,16 @@ beforeEach(async () => {
   server.intercept = ({ method, url }, response) => {
     const [present = 404] = found;
     if (url.pathname === '/api') answer(response, 200, { versions: ['v1'] });
-    else if (url.pathname === '/apis') answer(response, 200, { groups: [] });
-    else if (url.pathname === '/api/v1') {
+    else if (url.pathname === '/apis') answer(response, 200, { groups: [APPS] });
+    else if (url.pathname === '/apis/apps/v1') {
+      const sets = { name: 'statefulsets', kind: 'StatefulSet', namespaced: true, verbs: [] };
+      answer(response, 200, { resources: [sets] });
+    } else if (url.pathname === '/api/v1') {
       const configMaps = { name: 'configmaps', kind: 'ConfigMap', namespaced: true, verbs: [] };
       answer(response, 200, { resources: [configMaps] });
-    } else if (url.pathname !== PATH)
-      answer(response, 404, { kind: 'Status', code: 404, reason: 'NotFound' });
+    } else if (url.pathname === SET_PATH)
+      answer(response, 404, { kind: 'Status', code: 404, reason: 'NotFound', details: { name: 'one' } });
+    else if (url.pathname !== PATH) answer(response, 404, { kind: 'Status', code: 404, reason: 'NotFound' });
     else if (method === 'DELETE') answer(response, deleted.code, deleted.body);
     else {
       if (found.length > 1) found = found.slice(1);
@@ -122,6 +133,20 @@ it('what an earlier attempt has detached is told by the one that ends, which fin
   found = [object({ annotations: { ...OURS, ...detach } })];
   const twice = await pruneObjects(context, [ENTRY], setting, { isRepeated: true, told: told.at(-1) ?? [] });
   expect(twice.kept).toEqual(first.kept);
+});
+
+it.each([
+  ['was deleted by an attempt that could not tell', new Set<string>(), ['StatefulSet.apps ns/one']],
+  [
+    'is in the commit under the other workload API was moved',
+    new Set(['fairlead.dev/StatefulSet/ns/one']),
+    [],
+  ],
+])('what an attempt that follows another does not find and %s', async (_what, wanted, gone) => {
+  const entry = { ...ENTRY, apiVersion: 'apps/v1', kind: 'StatefulSet' };
+  const pruned = await pruneObjects(commitContext(client), [entry], { wanted }, { isRepeated: true });
+  expect(pruned).toMatchObject({ deleted: gone, problems: [] });
+  expect(pruned.forgotten).toEqual(new Set([entryKey(entry)]));
 });
 
 describe('an object whose deletion is denied', () => {

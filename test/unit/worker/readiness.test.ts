@@ -1,9 +1,9 @@
-/** What `/readyz` says of a leader's watches. */
+/** What `/readyz` says of a leader's watches, and of whether one that stands by could take over. */
 
 import { expect, it } from '@jest/globals';
 
 import type { SourceHealth } from '../../../kubernetes/watch-source.ts';
-import { watchCheck } from '../../../worker/watch-check.ts';
+import { standbyCheck, watchCheck } from '../../../worker/readiness.ts';
 
 const NOW = 1_000_000;
 
@@ -39,4 +39,20 @@ it.each<[string, readonly Partial<SourceHealth>[], RegExp | undefined]>([
   const { ok, message } = watchCheck(sources.map(source), NOW);
   expect(ok).toBe(told === undefined);
   expect(message ?? '').toMatch(told ?? /^$/);
+});
+
+it.each([
+  ['that has read the Lease', undefined, undefined],
+  ['that has missed some tries', { since: NOW - 15_000, message: 'timeout' }, undefined],
+  [
+    'that does not reach the apiserver',
+    { since: NOW - 87_000, message: 'Lease fairlead-system/fairlead-default: timeout' },
+    'could not take over, for 87 s: Lease fairlead-system/fairlead-default: timeout',
+  ],
+])('a standby %s', (_, trouble, told) => {
+  expect(standbyCheck(trouble, NOW)).toEqual({
+    name: 'standby',
+    ok: told === undefined,
+    ...(told !== undefined && { message: told }),
+  });
 });
