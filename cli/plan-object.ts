@@ -7,7 +7,6 @@ import { bodyToApply, isAheadOfItsPods } from '../git/apply-controller.ts';
 import type { Foreign } from '../git/collisions.ts';
 import { collisions } from '../git/collisions.ts';
 import type { CommitContext } from '../git/commit.ts';
-import type { CarriedFields } from '../git/carried-fields.ts';
 import { describeCarried, withCarried } from '../git/carried-fields.ts';
 import { allDropped, inTheWay, valueIn } from '../git/dropped-fields.ts';
 import { findConflicts } from '../git/conflicts.ts';
@@ -30,6 +29,7 @@ import type { ReplicationController } from '../planners/replication-controller.t
 import { normaliseTemplate } from '../planners/template-defaults.ts';
 import { differences } from '../git/differences.ts';
 import type { PlannedChange } from './planned-change.ts';
+import { firstOf } from '../planners/first-of.ts';
 
 /** What planning one object has come to. */
 export type Outcome = PlannedChange | 'unchanged' | RefusedObject;
@@ -151,7 +151,10 @@ export async function moved(
   const { rollout, ...rest } = outcome;
   const isRolledOut = rollout !== undefined && changed.some((one) => one.path.startsWith('spec.template'));
   const pods = podsOf(object, old, trusted(next));
-  const beside = carried === undefined ? '' : `, and keeps what git leaves to others: ${listed(carried)}`;
+  const beside =
+    carried === undefined
+      ? ''
+      : `, and keeps what git leaves to others: ${firstOf(describeCarried(carried), MOST_TOLD)}`;
   return {
     ...rest,
     action: 'move',
@@ -163,12 +166,6 @@ export async function moved(
 
 /** Fields that one sentence names. */
 const MOST_TOLD = 5;
-
-function listed(carried: CarriedFields): string {
-  const fields = describeCarried(carried);
-  const more = fields.length > MOST_TOLD ? ` and ${String(fields.length - MOST_TOLD)} more` : '';
-  return `${fields.slice(0, MOST_TOLD).join(', ')}${more}`;
-}
 
 /** What its pods follow from, with the defaults of apps/v1, below `spec`. */
 function sizeAndTemplate(object: unknown): JsonObject {

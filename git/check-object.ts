@@ -5,6 +5,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { ApiError, isAlreadyExists, isNotFound, isUnconverted } from '../kubernetes/api-error.ts';
 import { asRecord } from '../kubernetes/values.ts';
 import { readPaused } from '../kubernetes/wish-annotations.ts';
+import { firstOf } from '../planners/first-of.ts';
 import { ANNOTATION, GROUP, IN_PLACE_GATE } from '../planners/names.ts';
 import type { JsonObject, KubernetesObject } from '../planners/objects.ts';
 import { bodyToApply, budgetProblem } from './apply-controller.ts';
@@ -322,7 +323,8 @@ export class ObjectCheck {
   #noteKept(object: PreparedObject, { kept }: DroppedFields): void {
     if (kept.length === 0) return;
     const { file, line } = object.manifest;
-    const told = firstOf(kept.map(({ label, managers }) => `${label} ("${managers.join('", "')}")`));
+    const fields = kept.map(({ label, managers }) => `${label} ("${managers.join('", "')}")`);
+    const told = firstOf(fields, MOST_KEPT);
     // The last item of a list first: the others keep their places.
     const places = kept.map(({ pointer }) => pointer);
     const remove = places.toSorted(BY_PLACE.compare).toReversed();
@@ -346,7 +348,10 @@ export class ObjectCheck {
     const stays = fields.filter((one) => !isDeepStrictEqual(valueIn(anew, one), valueIn(result, one)));
     if (stays.length === 0) return;
     const { file, line } = object.manifest;
-    const told = firstOf(stays.map(({ label }) => label));
+    const told = firstOf(
+      stays.map(({ label }) => label),
+      MOST_KEPT,
+    );
     this.notes.push(
       `${file}:${String(line)}: ${object.label}: not in git any more, and stays because the apiserver keeps it: ${told}. ` +
         'Delete the object to have it made without',
@@ -370,11 +375,6 @@ export class ObjectCheck {
   #text(object: PreparedObject): SourceText | undefined {
     return this.#content.texts.get(object.manifest.file);
   }
-}
-
-function firstOf(fields: readonly string[]): string {
-  const more = fields.length > MOST_KEPT ? ` and ${String(fields.length - MOST_KEPT)} more` : '';
-  return `${fields.slice(0, MOST_KEPT).join(', ')}${more}`;
 }
 
 /** Whether its pods wait for what an update in place makes True. */

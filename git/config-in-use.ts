@@ -25,6 +25,7 @@ import type { PreparedObject } from './prepare.ts';
 import { isController, isWorkload } from './prepare.ts';
 import type { LiveWorkload } from './rollout-state.ts';
 import { rolloutState } from './rollout-state.ts';
+import { firstOf } from '../planners/first-of.ts';
 
 /** Pods that a reason names. */
 const MOST_NAMED = 3;
@@ -94,8 +95,7 @@ export class ConfigUses {
       }
     }
     for (const [reference, names] of byReference) {
-      const more = names.length > MOST_NAMED ? ` and ${names.length - MOST_NAMED} more` : '';
-      const named = `${names.toSorted().slice(0, MOST_NAMED).join(', ')}${more}`;
+      const named = firstOf(names.toSorted(), MOST_NAMED);
       const then = 'the next commit or sync after they are replaced deletes it';
       uses.set(reference, `pods of ${user.label} use it (${named}); ${then}`);
     }

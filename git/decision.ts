@@ -11,6 +11,7 @@ import { inventoryOf } from './inventory-content.ts';
 import type { Manifest } from './manifests.ts';
 import type { ProblemCode } from './problems.ts';
 import { TRIED_BY_ITSELF } from './problems.ts';
+import { firstOf } from '../planners/first-of.ts';
 
 export type Decision =
   | { readonly do: 'apply'; readonly create: boolean; readonly force: boolean; readonly unpin: boolean }
@@ -227,14 +228,14 @@ function isTakenBack({ field, manager, isApplied = false }: FieldConflict): bool
   return UNDO_MANAGERS.has(manager) && /^\.(?:spec\.template|metadata\.annotations)(?:\.|\[|$)/.test(field);
 }
 
+/** Fields of one owner that are named. */
+const MOST_NAMED = 5;
+
 /** Names every other owner and its fields, in few words; not what would be taken back were it alone. */
 export function describeConflicts(conflicts: readonly FieldConflict[]): string {
   const byManager = new Map<string, string[]>();
   for (const { field, manager } of conflicts.filter((one) => !isTakenBySync(one)))
     byManager.set(manager, [...(byManager.get(manager) ?? []), field]);
-  const parts = [...byManager].map(([manager, fields]) => {
-    const more = fields.length > 5 ? ` and ${fields.length - 5} more` : '';
-    return `"${manager}" owns ${fields.slice(0, 5).join(', ')}${more}`;
-  });
+  const parts = [...byManager].map(([manager, fields]) => `"${manager}" owns ${firstOf(fields, MOST_NAMED)}`);
   return `${parts.join('; ')}.`;
 }

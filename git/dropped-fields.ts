@@ -25,6 +25,7 @@ import { merged } from '../planners/field-owners.ts';
 import { FIELD_MANAGER } from '../planners/names.ts';
 import type { JsonObject, KubernetesObject } from '../planners/objects.ts';
 import { UNDO_MANAGERS } from './decision.ts';
+import { firstOf } from '../planners/first-of.ts';
 
 /** A field, or an item of a list, that git drops and others own as well. */
 export interface DroppedField {
@@ -120,8 +121,8 @@ export function allDropped({ taken, kept }: DroppedFields): readonly DroppedFiel
 /** What an apply that was refused for it has taken out, and from whom, in a sentence. */
 export function describeTaken(object: string, fields: readonly DroppedField[]): string {
   const parts = fields.map(({ label, managers }) => `${label} from "${managers.join('", "')}"`);
-  const more = parts.length > MOST_TOLD ? ` and ${parts.length - MOST_TOLD} more` : '';
-  return `${object}: git has taken out ${parts.slice(0, MOST_TOLD).join('; ')}${more}: it cannot be beside what git has now`;
+  const told = firstOf(parts, MOST_TOLD, { separator: '; ' });
+  return `${object}: git has taken out ${told}: it cannot be beside what git has now`;
 }
 
 /** Fields that one sentence names. */

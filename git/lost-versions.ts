@@ -20,6 +20,7 @@ import type { PreparedObject } from './prepare.ts';
 import { problemOf } from './prepare.ts';
 import type { Problem } from './problems.ts';
 import { keeperOf } from './refusals.ts';
+import { firstOf } from '../planners/first-of.ts';
 
 /** An object of the commit, of the kind that a definition defines. */
 export interface Member {
@@ -149,9 +150,7 @@ function isSync({ manager, operation }: ManagedFields): boolean {
 }
 
 function listed(members: readonly Member[]): string {
-  const labels = members.map(({ object }) => object.label).toSorted();
-  const more = labels.length > MOST_NAMED ? ` and ${labels.length - MOST_NAMED} more` : '';
-  return `${labels.slice(0, MOST_NAMED).join(', ')}${more}`;
+  return firstOf(members.map(({ object }) => object.label).toSorted(), MOST_NAMED);
 }
 
 /** Names of the versions of a CustomResourceDefinition. */

@@ -32,6 +32,7 @@ import { judgeWithContent } from './prune-containers.ts';
 import { getOrUndefined } from '../kubernetes/get-or-undefined.ts';
 import { objectPath, servedVersions, withSignal } from './resources.ts';
 import { unreachedProblem } from './unreached.ts';
+import { firstOf } from '../planners/first-of.ts';
 
 export interface Pruned {
   /** Entries dealt with, from the front. */
@@ -201,8 +202,7 @@ async function describeLeaving(context: CommitContext, leaving: readonly Leaving
   );
   return leaving.flatMap((one) => {
     const finalizers = held.get(one) ?? [];
-    const more = finalizers.length > MOST_NAMED ? ` and ${finalizers.length - MOST_NAMED} more` : '';
-    const named = `${finalizers.slice(0, MOST_NAMED).join(', ')}${more}`;
+    const named = firstOf(finalizers, MOST_NAMED);
     const word = finalizers.length === 1 ? 'finalizer' : 'finalizers';
     return finalizers.length === 0
       ? []
@@ -218,9 +218,7 @@ function finalizersOf({ metadata }: KubernetesObject): readonly string[] {
 
 /** Repositories that could not be asked whether they want what is deleted, or would create the same. */
 export function describeUnread(unread: readonly string[], what: 'deleted' | 'created'): string {
-  const more = unread.length > MOST_NAMED ? ` and ${unread.length - MOST_NAMED} more` : '';
-  const named = unread.slice(0, MOST_NAMED).join(', ');
-  return `whether what is ${what} is wanted by another repository is not known of ${named}${more}`;
+  return `whether what is ${what} is wanted by another repository is not known of ${firstOf(unread, MOST_NAMED)}`;
 }
 
 const MOST_NAMED = 3;

@@ -16,6 +16,8 @@ import { ProblemError, problemText } from './problems.ts';
 import { checkPath, checkRef, parseSource } from './source-url.ts';
 import type { Source } from './source-url.ts';
 import { readYaml } from './yaml.ts';
+import { findFieldLine } from './field-line.ts';
+import { SourceText } from './source-text.ts';
 
 /** One repository, with every default filled in. */
 export interface Repository extends SourceFiles, Signers {
@@ -137,19 +139,34 @@ export function parseRepositories(text: string, source: string): readonly Reposi
   const errors: string[] = [];
   const repositories: Repository[] = [];
   const items: readonly unknown[] = document.value;
+  const { lines } = new SourceText(text);
+  const lineOf = (item: unknown) =>
+    typeof item === 'object' && item !== null ? document.lines.get(item) : undefined;
   for (const [index, item] of items.entries()) {
-    const line = typeof item === 'object' && item !== null ? document.lines.get(item) : undefined;
     const name = asRecord(item)['name'];
     const called = typeof name === 'string' && DNS_LABEL.test(name) ? ` (${name})` : '';
-    const where = `${line === undefined ? '' : `line ${line}: `}entry ${index + 1}${called}`;
+    const first = lineOf(item);
+    const end = (lineOf(items[index + 1]) ?? lines.length + 1) - 1;
+    const tell = (message: string): void => {
+      const line =
+        first && (lineOfField(new SourceText(lines.slice(0, end).join('\n')), first, message) ?? first);
+      errors.push(`${line === undefined ? '' : `line ${line}: `}entry ${index + 1}${called}: ${message}`);
+    };
     const result = toRepository(item, directory);
-    if (Array.isArray(result)) errors.push(...result.map((message) => `${where}: ${message}`));
+    if (Array.isArray(result)) result.forEach(tell);
     else if (repositories.some((other) => other.name === result.name))
-      errors.push(`${where}: the name ${result.name} is taken by an earlier entry; set \`name\``);
+      tell(`the name ${result.name} is taken by an earlier entry; set \`name\``);
     else repositories.push(result);
   }
   if (errors.length > 0) throw new RepositoriesError(source, errors);
   return repositories;
+}
+
+/** Of the field that the message begins with, or of the key that it does not know; undefined: it is not written there. */
+function lineOfField(entry: SourceText, line: number, message: string): number | undefined {
+  const [, field, unknown] = /^(?:([\w.]+): )?(?:Unrecognized key: "([^"]+)")?/.exec(message) ?? [];
+  const path = [field, unknown].filter((part) => part !== undefined).join('.');
+  return path === '' ? undefined : findFieldLine(entry, line, path.replaceAll(/\.(\d+)(?=\.|$)/g, '[$1]'));
 }
 
 /** Longer ones are not kept: they share a ConfigMap with what was seen of each repository. */

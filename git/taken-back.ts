@@ -13,6 +13,7 @@ import { agreedFields } from './dropped-fields.ts';
 import { listing } from './former-owner.ts';
 import type { Manifest } from './manifests.ts';
 import type { PreparedObject } from './prepare.ts';
+import { firstOf } from '../planners/first-of.ts';
 
 /** Fields that one sentence names. */
 const FIELD_LIMIT = 5;
@@ -42,10 +43,9 @@ export async function takenBack(
   const byManager = new Map<string, string[]>();
   for (const { field, manager } of others)
     byManager.set(manager, [...(byManager.get(manager) ?? []), field.replace(/^\./, '')]);
-  const parts = [...byManager].map(([manager, fields]) => {
-    const more = fields.length > FIELD_LIMIT ? ` and ${fields.length - FIELD_LIMIT} more` : '';
-    return `${fields.slice(0, FIELD_LIMIT).join(', ')}${more} from "${manager}"`;
-  });
+  const parts = [...byManager].map(
+    ([manager, fields]) => `${firstOf(fields, FIELD_LIMIT)} from "${manager}"`,
+  );
   return `${object.label}: git has taken back ${parts.join('; ')}`;
 }
 

@@ -22,6 +22,7 @@ import { explainPod } from './pod-reasons.ts';
 import { describeWish } from './reasons.ts';
 import { isEmptySelector } from './selector.ts';
 import type { Deployment, DeploymentStatus, Snapshot } from './workload.ts';
+import { firstOf } from './first-of.ts';
 
 /**
  * Plans a Deployment. `now` is milliseconds since the epoch; the same snapshot and time give the same plan.
@@ -90,10 +91,9 @@ function tellAltered({ workload, revisionPlan }: DeploymentView, plan: PlanBuild
   const { revision } = revisionPlan;
   const { namespace, name } = workload.ref;
   const fields = alteredFields(workload, revision);
-  const more = fields.length > MOST_FIELDS ? ` and ${String(fields.length - MOST_FIELDS)} more` : '';
   const detail =
     `ReplicaSet ${revision.metadata.name} was made of the present template, and the apiserver has stored it with other ` +
-    `${fields.slice(0, MOST_FIELDS).join(', ')}${more} (by an admission policy or webhook for ReplicaSets, a feature gate, or by ` +
+    `${firstOf(fields, MOST_FIELDS)} (by an admission policy or webhook for ReplicaSets, a feature gate, or by ` +
     'hand), so its pods are not as the template says; mend that, then ' +
     `\`fairlead rollout restart deployment/${name} -n ${namespace}\` makes a new one`;
   plan.wait('RevisionAltered', { detail });

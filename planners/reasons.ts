@@ -2,6 +2,7 @@
 
 import type { Action, Purpose, ReasonCode } from './plan.ts';
 import type { Pin, Wish } from './workload.ts';
+import { firstOf } from './first-of.ts';
 
 /** Reasons in the order in which an operator wants to hear them: what must be mended, what is waited for, what is as asked. */
 const ORDER: readonly ReasonCode[] = [
@@ -84,7 +85,7 @@ export function reasonMessage(
   total: number,
   detail: string | undefined,
 ): string {
-  const who = list(names, total);
+  const who = firstOf(names, names.length, { total });
   const what = detail === undefined || detail === '' ? '' : `: ${detail}`;
   const be = total === 1 ? 'is' : 'are';
   const have = total === 1 ? 'has' : 'have';
@@ -191,10 +192,5 @@ export function reasonMessage(
 export function describeNext(batch: readonly Action[]): string | undefined {
   const pods = batch.filter(({ purpose }) => !PREPARES.has(purpose)).map(({ name }) => name);
   if (pods.length === 0) return batch[0]?.message;
-  return `${list(pods.slice(0, MOST_NAMES), pods.length)} ${pods.length === 1 ? 'is' : 'are'} next`;
-}
-
-function list(names: readonly string[], total: number): string {
-  const more = total - names.length;
-  return more > 0 ? `${names.join(', ')} and ${String(more)} more` : names.join(', ');
+  return `${firstOf(pods, MOST_NAMES)} ${pods.length === 1 ? 'is' : 'are'} next`;
 }

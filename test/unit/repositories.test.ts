@@ -133,6 +133,14 @@ describe('the repositories file', () => {
       /scheme of ext::sh -c x is not allowed; https:\/\/ and ssh:\/\/ are, and local/,
     ],
     ['- {url: /b}\n- {url: /a, name: shop, prune: 1}', /line 2: entry 2 \(shop\): prune: /],
+    ['- url: /a\n  heal: true\n  nmae: x', /^repos\.yaml: line 3: entry 1: .*"nmae"/],
+    ['- url: /a\n  interval: 500ms\n- url: /b', /line 2: entry 1: interval: a duration/],
+    [
+      '- url: /a\n  notify:\n  - id: chat\n    type: nothing',
+      /line 4: entry 1: notify\.0\.type: [^\n]+\n +line 3: entry 1: notify\.0: .*"id"/,
+    ],
+    // A key that is missing is not that of the next entry.
+    ['- name: x\n- name: y\n  url: /b', /line 1: entry 1 \(x\): url: /],
     ['- {url: "https://e.com/x", username: me}', /username: is of use with `tokenFile` alone/],
     ['- {url: "https://e.com/x", tokenFile: /t, username: "me:pw"}', /username: a user name, without ":"/],
     ['- {url: "https://e.com/x", sshKeyFile: /k}', /sshKeyFile: is not for an https address/],
