@@ -4,7 +4,7 @@ import { CommitReader } from '../git/commit.ts';
 import type { Mirror } from '../git/mirror.ts';
 import { openMirror } from '../git/mirror.ts';
 import type { FollowedSources } from '../git/other-commits.ts';
-import { ProblemError, formatOnce, formatProblem, problem, shortSha } from '../git/problems.ts';
+import { ProblemError, formatOnce, formatProblem, problem, shortSha, withNext } from '../git/problems.ts';
 import type { Repository, RepositoryFlags } from '../git/repositories.ts';
 import { readRepositories, repositoryFromFlags } from '../git/repositories.ts';
 import { isForbidden, isUnreached } from '../kubernetes/api-error.ts';
@@ -81,7 +81,8 @@ async function planAll(call: Call<PlanOptions>, cache: string): Promise<ExitCode
       plans.push(plan);
       if (options.output === 'table') io.out(await formatPlan(plan, colors));
     }
-    const document: PlanDocument = { apiVersion: CLI_API_VERSION, kind: 'Plan', repositories: plans };
+    const told = plans.map((plan) => ({ ...plan, problems: plan.problems.map((one) => withNext(one)) }));
+    const document: PlanDocument = { apiVersion: CLI_API_VERSION, kind: 'Plan', repositories: told };
     await printStructured(io, options, document);
     if (io.interrupted.aborted) return EXIT.timeout;
     if (plans.some(({ problems }) => problems.length > 0)) return EXIT.failed;

@@ -173,6 +173,12 @@ export function problemText(item: Problem): string {
   return `${message} ${item.next ?? NEXT_STEPS[item.code]}`;
 }
 
+/** For programs: with what to do, as {@link problemText} says it, and without what only decides when it is tried again. */
+export function withNext(found: Problem): Problem {
+  const { isInFile: _, ...item } = found;
+  return { ...item, next: item.next ?? NEXT_STEPS[item.code] };
+}
+
 /** The command that begins to grant a permission: a RoleBinding grants nothing on what has no namespace. */
 export function bindingCommand(namespace: string | undefined): string {
   return namespace === undefined

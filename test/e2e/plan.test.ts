@@ -371,7 +371,13 @@ describe('a plan of several repositories', () => {
     expect(repositories.map(({ problems, contested }) => [contested, problems])).toEqual(
       ['second', 'first'].map((name) => [
         1,
-        [expect.objectContaining({ code: 'OwnedByOther', message: expect.stringContaining(name) })],
+        [
+          expect.objectContaining({
+            code: 'OwnedByOther',
+            message: expect.stringContaining(name),
+            next: expect.stringContaining('.'),
+          }),
+        ],
       ]),
     );
   }, 60_000);

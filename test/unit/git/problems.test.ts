@@ -2,7 +2,14 @@
 
 import { describe, expect, it } from '@jest/globals';
 
-import { TRIED_BY_ITSELF, bounded, formatOnce, formatProblem, problem } from '../../../git/problems.ts';
+import {
+  TRIED_BY_ITSELF,
+  bounded,
+  formatOnce,
+  formatProblem,
+  problem,
+  withNext,
+} from '../../../git/problems.ts';
 
 import { failureMessage } from '../../../workflows/commit-end.ts';
 
@@ -46,6 +53,16 @@ describe('why a commit failed', () => {
 });
 
 describe('the next step of a problem', () => {
+  it('is told to programs as it is to people, and nothing of ours beside it', () => {
+    const found = {
+      ...problem('DuplicateKey', 'x is there twice.', { file: 'a.yaml', line: 3 }),
+      isInFile: true,
+    } as const;
+    const { next, ...rest } = withNext(found);
+    expect(formatProblem(found)).toBe(`DuplicateKey a.yaml:3: x is there twice. ${String(next)}`);
+    expect(rest).toEqual({ code: 'DuplicateKey', message: 'x is there twice.', file: 'a.yaml', line: 3 });
+  });
+
   const unreachable = problem('SourceUnreachable', 'git.example.com does not answer.');
 
   it('a worker looks again by itself', () => {
