@@ -11,9 +11,10 @@ import { formatProblem, shortSha } from './problems.ts';
 
 /** The status after a commit: of the last one tried, and the last one that went all the way. */
 export function withCommit(status: RepositoryStatus, commit: CommitStatus): RepositoryStatus {
-  const succeeded =
-    commit.outcome === 'Succeeded' ? { lastSucceeded: { sha: commit.sha, at: commit.finishedAt ?? '' } } : {};
-  return { ...status, commit, ...succeeded };
+  if (commit.outcome !== 'Succeeded') return { ...status, commit };
+  // Everything is there by now: what is still kept of a move was of an object that no commit wants any more.
+  const { wishes: _, fields: __, ...others } = status;
+  return { ...others, commit, lastSucceeded: { sha: commit.sha, at: commit.finishedAt ?? '' } };
 }
 
 /**

@@ -1,6 +1,8 @@
 /** Connections to Temporal from its own environment configuration (TEMPORAL_ADDRESS, profiles, TLS, API keys). */
 
+import { Metadata, status } from '@grpc/grpc-js';
 import type { ChannelCredentials, ChannelOptions } from '@grpc/grpc-js';
+import type { InterceptingCallInterface } from '@grpc/grpc-js/build/src/client-interceptors.js';
 import { Client, Connection, defaultGrpcRetryOptions, makeGrpcRetryInterceptor } from '@temporalio/client';
 import type { ConnectionOptions, WorkflowClientInterceptor } from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
@@ -75,9 +77,33 @@ function answeredWithin({ callMs, longPollMs }: AnswerTimes): NonNullable<Connec
   return [
     (options, nextCall) => {
       const limitMs = LONG_POLLS.test(options.method_definition.path) ? longPollMs : callMs;
-      return tryAgain({ ...options, deadline: options.deadline ?? Date.now() + limitMs }, nextCall);
+      const bounded = { ...options, deadline: options.deadline ?? Date.now() + limitMs };
+      return tryAgain(bounded, (each) => openOrCancelled(() => nextCall(each)));
     },
   ];
+}
+
+/**
+ * A try that comes after the connection was closed fails the call it belongs to. gRPC throws there, and as the SDK tries again out of a timer,
+ * nobody could catch that: it would end the process, with all that it had still to clean up.
+ */
+function openOrCancelled(open: () => InterceptingCallInterface): InterceptingCallInterface {
+  try {
+    return open();
+  } catch (error) {
+    const details = error instanceof Error ? error.message : String(error);
+    return {
+      start: (_metadata, listener) =>
+        listener?.onReceiveStatus?.({ code: status.CANCELLED, details, metadata: new Metadata() }),
+      sendMessage: () => undefined,
+      sendMessageWithContext: () => undefined,
+      startRead: () => undefined,
+      halfClose: () => undefined,
+      cancelWithStatus: () => undefined,
+      getPeer: () => '',
+      getAuthContext: () => null,
+    };
+  }
 }
 
 /**

@@ -21,6 +21,9 @@ export function isSameSite(a: CrashSite, b: CrashSite): boolean {
   return a.layer === b.layer && a.key === b.key && a.occurrence === b.occurrence && a.side === b.side;
 }
 
+/** How often a worker asks for work is by the clock: the first time alone is in each run. */
+const ASKS = /^Poll/;
+
 /**
  * A few sites that reach every kind of request: of each the first `before` and the last `after` in turn, of `both` the two.
  */
@@ -29,7 +32,8 @@ export function sampleOf<T extends CrashSite>(sites: readonly T[], both?: RegExp
   for (const [index, kind] of [...new Set(sites.map((site) => site.kind))].sort().entries()) {
     const ofKind = sites.filter((site) => site.kind === kind);
     const before = ofKind.find(({ side }) => side === 'before');
-    const after = ofKind.findLast(({ side }) => side === 'after');
+    const isAfter = ({ side }: CrashSite) => side === 'after';
+    const after = ASKS.test(kind) ? ofKind.find(isAfter) : ofKind.findLast(isAfter);
     const sides = [before, after].filter((site) => site !== undefined);
     const wanted =
       both?.test(kind) === true || sides.length === 1 ? sides : sides.slice(index % 2, (index % 2) + 1);

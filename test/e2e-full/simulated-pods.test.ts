@@ -342,11 +342,11 @@ describe('resize, gates and deletion', () => {
   });
 
   it('is gone at the end of its grace period, however long it would take to stop', async () => {
-    await createPod('slow', { annotations: { 'stop-delay': '60s' } });
-    await ready('slow');
+    await createPod('stubborn', { annotations: { 'stop-delay': '60s' } });
+    await ready('stubborn');
     const asked = performance.now();
-    await client.delete(path('slow'), { gracePeriodSeconds: 1 });
-    const { at } = await history.until('slow', 'is gone', (_pod, type) => type === 'DELETED');
+    await client.delete(path('stubborn'), { gracePeriodSeconds: 1 });
+    const { at } = await history.until('stubborn', 'is gone', (_pod, type) => type === 'DELETED');
     expect(at - asked).toBeGreaterThan(900);
     expect(at - asked).toBeLessThan(10_000);
   });

@@ -96,8 +96,12 @@ describe('other manifests', () => {
       for (const file of await readdir(new URL(`../../manifests/${folder}/`, import.meta.url))) {
         for (const document of loadAll(await committed(`${folder}/${file}`))) {
           const object = trusted<Manifest>(document);
-          const { group, version, resource } = await discovery.resolve(object.apiVersion, object.kind);
-          const { name, namespace = 'default' } = object.metadata;
+          const { group, version, resource, namespaced } = await discovery.resolve(
+            object.apiVersion,
+            object.kind,
+          );
+          const { name, namespace: own = 'default' } = object.metadata;
+          const namespace = namespaced ? own : undefined;
           const options = { dryRun: true, fieldValidation: 'Strict' } as const;
           await client.patch({ group, version, resource, namespace, name }, 'apply', object, options);
           seen.push(`${file} ${object.kind} ${name}`);

@@ -2,7 +2,13 @@
 
 import { describe, expect, it } from '@jest/globals';
 
-import { commitEvent, occurrenceOf, recordEvent, withAttempt } from '../../../git/commit-report.ts';
+import {
+  commitEvent,
+  occurrenceOf,
+  recordEvent,
+  withAttempt,
+  withCommit,
+} from '../../../git/commit-report.ts';
 import type { CommitAttempt, RepositoryStatus } from '../../../git/inventory-status.ts';
 import { InventoryStore } from '../../../git/inventory.ts';
 import { answer } from '../../support/watch-server.ts';
@@ -93,4 +99,12 @@ describe('an Event on the inventory', () => {
     await record(events, withAttempt(status, other), other);
     expect(events.size).toBe(2);
   });
+});
+
+it('what was kept of a move outlives commits that fail, and ends with one that succeeds', () => {
+  const moving = { wishes: { web: { a: 'b' } }, fields: { web: { spec: { replicas: 4 }, owners: [] } } };
+  const commit = { sha: 's', workflowId: 'w', runId: 'r' } as const;
+  expect(withCommit(moving, { ...commit, outcome: 'Failed' })).toMatchObject(moving);
+  const succeeded = withCommit(moving, { ...commit, outcome: 'Succeeded', finishedAt: 'now' });
+  expect(Object.keys(succeeded)).toEqual(['commit', 'lastSucceeded']);
 });

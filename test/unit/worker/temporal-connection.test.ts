@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http2';
-import type { Http2Session } from 'node:http2';
+import type { Http2Server, Http2Session } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
@@ -9,14 +9,20 @@ import type { Client } from '@temporalio/client';
 import { connectWorker, createTemporalClient } from '../../../worker/temporal-connection.ts';
 import { silentServer } from '../../support/silent-server.ts';
 
+const CANCELLED = 1;
 const DEADLINE_EXCEEDED = 4;
+const UNAVAILABLE = '14';
 
 describe('a server of Temporal that takes calls and does not answer', () => {
-  const server = createServer();
+  let server: Http2Server;
   const sessions = new Set<Http2Session>();
   const asked: string[] = [];
   let client: Client;
+  /** A signal was answered: that it is not to be had now. */
+  let onRefused: () => void;
   beforeEach(async () => {
+    server = createServer();
+    asked.length = 0;
     server.on('session', (session) => sessions.add(session));
     server.on('stream', (stream, { ':path': path = '' }) => {
       asked.push(path.slice(path.lastIndexOf('/') + 1));
@@ -25,6 +31,11 @@ describe('a server of Temporal that takes calls and does not answer', () => {
         stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true });
         stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }));
         stream.end(Buffer.alloc(5));
+      }
+      if (path.endsWith('/SignalWorkflowExecution')) {
+        const refusal = { 'grpc-status': UNAVAILABLE, 'content-type': 'application/grpc' };
+        stream.respond({ ':status': 200, ...refusal }, { endStream: true });
+        stream.once('close', () => onRefused());
       }
     });
     server.listen(0, '127.0.0.1');
@@ -57,6 +68,18 @@ describe('a server of Temporal that takes calls and does not answer', () => {
     expect(result).toBeGreaterThanOrEqual(590);
     expect(query).toBeLessThan(result);
     expect(asked.sort()).toEqual(['GetSystemInfo', 'GetWorkflowExecutionHistory', 'QueryWorkflow']);
+  });
+
+  it('a call that is to be tried again when the connection is closed fails, and nothing else does', async () => {
+    await client.connection.ensureConnected();
+    const refused = new Promise<void>((resolve) => {
+      onRefused = resolve;
+    });
+    const call = client.workflow.getHandle('sync').signal('pause');
+    await refused;
+    // The next try comes after a tenth of a second.
+    await client.connection.close();
+    await expect(call).rejects.toMatchObject({ cause: { code: CANCELLED } });
   });
 });
 
