@@ -345,7 +345,8 @@ describe('resize, gates and deletion', () => {
     await createPod('stubborn', { annotations: { 'stop-delay': '60s' } });
     await ready('stubborn');
     const asked = performance.now();
-    await client.delete(path('stubborn'), { gracePeriodSeconds: 1 });
+    // The end of it is a deletionTimestamp, which has whole seconds.
+    await client.delete(path('stubborn'), { gracePeriodSeconds: 2 });
     const { at } = await history.until('stubborn', 'is gone', (_pod, type) => type === 'DELETED');
     expect(at - asked).toBeGreaterThan(900);
     expect(at - asked).toBeLessThan(10_000);
