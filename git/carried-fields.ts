@@ -15,6 +15,7 @@ import {
   withFields,
 } from '../kubernetes/managed-fields.ts';
 import { asRecord } from '../kubernetes/values.ts';
+import { RESTARTED, RESTARTED_AT } from '../kubernetes/template-edits.ts';
 import { FIELD_MANAGER } from '../planners/names.ts';
 import type { JsonObject, KubernetesObject } from '../planners/objects.ts';
 import { RESTARTS, SIZE, goesWithNextCommit, inTheWay, isPassing, labelOf } from './dropped-fields.ts';
@@ -49,8 +50,20 @@ const FIELDS_OF_BOTH: JsonObject = {
   updateStrategy: STRATEGY,
 };
 
-/** Of a size that nobody owns: so the apiserver has one that was set by the `scale` subresource of apps/v1, where git had none. */
-const NOBODYS: ManagedFields = { fieldsV1: { 'f:spec': { 'f:replicas': {} } } };
+/**
+ * What is carried though nobody owns it: so the apiserver has a size that was set by the `scale` subresource of apps/v1 where git had none,
+ * and everything where `metadata.managedFields` were cleared.
+ */
+const NOBODYS: ManagedFields = {
+  fieldsV1: {
+    'f:spec': {
+      'f:replicas': {},
+      'f:template': {
+        'f:metadata': { 'f:annotations': { [`f:${RESTARTED_AT}`]: {}, [`f:${RESTARTED}`]: {} } },
+      },
+    },
+  },
+};
 
 /**
  * Those of `old` that an apply of `body` under its own API would leave alone. Of an object that git has never applied (it is taken over and
@@ -59,11 +72,13 @@ const NOBODYS: ManagedFields = { fieldsV1: { 'f:spec': { 'f:replicas': {} } } };
 export function carriedFields(old: KubernetesObject, body: JsonObject): CarriedFields | undefined {
   const own = appliedFields(old, FIELD_MANAGER);
   const owned = leavesOf(old, othersFieldsOfSpec(old, FIELD_MANAGER));
-  const isOwned = owned.some(({ label }) => label === SIZE);
-  const all = isOwned ? owned : [...owned, ...leavesOf(old, [NOBODYS])];
+  const nobodys = leavesOf(old, [NOBODYS]).filter(
+    ({ path, label }) =>
+      owned.every((one) => one.label !== label) && (label === SIZE || fieldsAt(own, path) === undefined),
+  );
   return gathered(
     old,
-    all.filter((leaf) => isLeft(leaf, own) && !isSaid(leaf, body)),
+    [...owned, ...nobodys].filter((leaf) => isLeft(leaf, own) && !isSaid(leaf, body)),
   );
 }
 

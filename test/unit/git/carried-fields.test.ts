@@ -73,6 +73,12 @@ const SET_ENV = update(
 describe('what goes over to the other workload API', () => {
   it.each<[what: string, spec: JsonObject, owner: ManagedFields, wanted: JsonObject]>([
     ['a size that somebody has set', specOf({ replicas: 4 }), SCALE, specOf({ replicas: 4 })],
+    [
+      'a size and a restart where all owners were cleared',
+      { ...annotated(RESTART), replicas: 4 },
+      update('other', {}),
+      { ...annotated(RESTART), replicas: 4 },
+    ],
     ['a size that nobody owns', specOf({ replicas: 4 }), update('other', {}), specOf({ replicas: 4 })],
     [
       'a restart by kubectl',
@@ -82,7 +88,7 @@ describe('what goes over to the other workload API', () => {
     ],
     [
       'a restart by Fairlead',
-      annotated({ ...RESTART, 'fairlead.dev/restarted': '1' }),
+      annotated({ 'fairlead.dev/restarted': '1' }),
       update('fairlead', ofAnnotation('fairlead.dev/restarted')),
       annotated({ 'fairlead.dev/restarted': '1' }),
     ],
@@ -130,7 +136,11 @@ describe('what goes over to the other workload API', () => {
   const dropped = ofTemplate({ 'f:spec': { 'f:hostNetwork': {} } });
   it.each<[what: string, spec: JsonObject, owners: readonly ManagedFields[], body?: JsonObject]>([
     ['what git names itself', specOf({ replicas: 4 }), [GIT, SCALE], manifest(specOf({ replicas: 2 }))],
-    ['what git alone has applied, and drops', specOf({ paused: true }), [GIT]],
+    [
+      'what git alone has applied, and drops',
+      annotated(RESTART),
+      [{ ...GIT, fieldsV1: ofAnnotation('kubectl.kubernetes.io/restartedAt') }],
+    ],
     [
       'a pause, which goes over as a wish',
       specOf({ paused: true }),
