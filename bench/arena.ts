@@ -1,7 +1,8 @@
 /** One embedded control plane on which everything is measured, with the connections that measuring takes. */
 
-import { Client, Connection } from '@temporalio/client';
+import type { Client } from '@temporalio/client';
 
+import { connectTemporal } from '../controllers/temporal-client.ts';
 import { startControlPlane } from '../local/control-plane.ts';
 import type { ControlPlane } from '../local/control-plane.ts';
 import { readInstance } from '../local/instance.ts';
@@ -37,16 +38,16 @@ export async function openArena(options: Pick<Arena, 'profiles' | 'say'>): Promi
   });
   try {
     const record = await readInstance(controlPlane.directory);
-    const connection = await Connection.connect({ address: controlPlane.temporalAddress });
+    const temporal = await connectTemporal(controlPlane.temporalAddress);
     return {
       ...options,
       controlPlane,
       instanceId: record?.id ?? '',
-      temporal: new Client({ connection }),
+      temporal,
       audit: new AuditLog(controlPlane.auditLog),
       temporalMetrics: `127.0.0.1:${String(record?.ports.temporalMetrics ?? 0)}`,
       async close() {
-        await connection.close();
+        await temporal.connection.close();
         await controlPlane.down();
       },
     };

@@ -99,9 +99,10 @@ export async function openTemporal(
   environment: Environment,
   connectTimeout: Duration = CONNECT_TIMEOUT,
 ): Promise<OpenTemporal> {
-  const [{ Client, Connection }, { loadClientConnectConfig }] = await Promise.all([
+  const [{ Client, Connection }, { loadClientConnectConfig }, { openConnection }] = await Promise.all([
     import('@temporalio/client'),
     import('@temporalio/envconfig'),
+    import('../controllers/temporal-client.ts'),
   ]);
   const variables = Object.entries(environment).filter(
     (entry): entry is [string, string] => entry[1] !== undefined,
@@ -111,7 +112,7 @@ export async function openTemporal(
     const config = loadClientConnectConfig({ overrideEnvVars: Object.fromEntries(variables) });
     address = config.connectionOptions.address ?? address;
     const options = { ...config.connectionOptions, connectTimeout } as const;
-    const connection = await Connection.connect(options);
+    const connection = await openConnection(options);
     const namespace = config.namespace ?? 'default';
     const client = new Client({ connection, namespace });
     // The library's retries know of no signal: one that is due when it aborts would be made after the close, and end the process.

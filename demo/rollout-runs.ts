@@ -1,9 +1,10 @@
 /** The rollout runs of the demo as Temporal knows them, with the addresses at which its UI shows them. */
 
-import type { WorkflowExecutionInfo } from '@temporalio/client';
-import { Client, Connection, WorkflowNotFoundError } from '@temporalio/client';
+import type { Client, WorkflowExecutionInfo } from '@temporalio/client';
+import { WorkflowNotFoundError } from '@temporalio/client';
 import { SearchAttributeType, defineSearchAttributeKey } from '@temporalio/common';
 
+import { connectTemporal } from '../controllers/temporal-client.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
 import { pause } from '../kubernetes/backoff.ts';
 import { trusted } from '../kubernetes/values.ts';
@@ -52,8 +53,7 @@ export class RolloutRuns {
 
   /** `ui` is the address of the web UI. Rejects when Temporal does not answer. */
   static async connect(address: string, ui: string): Promise<RolloutRuns> {
-    const connection = await Connection.connect({ address });
-    return new RolloutRuns(new Client({ connection }), ui);
+    return new RolloutRuns(await connectTemporal(address), ui);
   }
 
   async close(): Promise<void> {

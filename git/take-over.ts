@@ -4,6 +4,7 @@ import { ANNOTATION } from '../planners/names.ts';
 import type { JsonObject, KubernetesObject } from '../planners/objects.ts';
 import { isConflict } from '../kubernetes/api-error.ts';
 import { getOrUndefined } from '../kubernetes/get-or-undefined.ts';
+import { bodyToApply } from './apply-controller.ts';
 import type { CarriedFields } from './carried-fields.ts';
 import {
   carriedFields,
@@ -16,7 +17,6 @@ import { withoutNamed } from './carried-wishes.ts';
 import type { CommitContext } from './commit.ts';
 import { isObject } from './manifests.ts';
 import type { PreparedObject } from './prepare.ts';
-import { applyBody } from './prepare.ts';
 import { withSignal } from './resources.ts';
 
 export type Wishes = Readonly<Record<string, string>>;
@@ -45,7 +45,7 @@ export async function acceptedFields(
   object: PreparedObject,
   old: KubernetesObject,
 ): Promise<CarriedFields | undefined> {
-  const body = bodyOf(context, object);
+  const body = bodyToApply(context, object, undefined);
   const options = { dryRun: true, force: true, fieldValidation: 'Strict' } as const;
   let fields = carriedFields(old, body);
   while (fields !== undefined) {
@@ -78,7 +78,7 @@ export async function createCarrying(
   live: KubernetesObject | undefined,
 ): Promise<string> {
   const { client } = context;
-  const body = bodyOf(context, object);
+  const body = bodyToApply(context, object, undefined);
   const options = { fieldValidation: 'Strict', force: true } as const;
   const annotations = withoutNamed(wishes, body);
   const left = stillCarried(fields, body, live);
@@ -161,10 +161,6 @@ async function giveBack(
       present = live;
     }
   }
-}
-
-function bodyOf({ repository, sha, store }: CommitContext, object: PreparedObject): JsonObject {
-  return applyBody(object, { repository: repository.name, sha, applySetId: store.applySetId });
 }
 
 function withAnnotations(body: JsonObject, wishes: Wishes): JsonObject {

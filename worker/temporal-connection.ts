@@ -1,13 +1,12 @@
 /** Connections to Temporal from its own environment configuration (TEMPORAL_ADDRESS, profiles, TLS, API keys). */
 
-import { Metadata, status } from '@grpc/grpc-js';
 import type { ChannelCredentials, ChannelOptions } from '@grpc/grpc-js';
-import type { InterceptingCallInterface } from '@grpc/grpc-js/build/src/client-interceptors.js';
-import { Client, Connection, defaultGrpcRetryOptions, makeGrpcRetryInterceptor } from '@temporalio/client';
+import { Client, Connection } from '@temporalio/client';
 import type { ConnectionOptions, WorkflowClientInterceptor } from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { NativeConnection } from '@temporalio/worker';
 
+import { retryUntilClosed } from '../controllers/temporal-client.ts';
 import { pause } from '../kubernetes/backoff.ts';
 import { LongPollChannel } from './long-poll-channel.ts';
 
@@ -71,39 +70,15 @@ function channelOf(address: string, credentials: ChannelCredentials, options: Ch
   return new LongPollChannel(address, credentials, options, (method) => LONG_POLLS.test(method));
 }
 
-/** In the place of the SDK's own, which only tries again: all tries together have until the deadline. */
+/** A deadline, and the tries: all of them together have until then. */
 function answeredWithin({ callMs, longPollMs }: AnswerTimes): NonNullable<ConnectionOptions['interceptors']> {
-  const tryAgain = makeGrpcRetryInterceptor(defaultGrpcRetryOptions());
+  const tryAgain = retryUntilClosed();
   return [
     (options, nextCall) => {
       const limitMs = LONG_POLLS.test(options.method_definition.path) ? longPollMs : callMs;
-      const bounded = { ...options, deadline: options.deadline ?? Date.now() + limitMs };
-      return tryAgain(bounded, (each) => openOrCancelled(() => nextCall(each)));
+      return tryAgain({ ...options, deadline: options.deadline ?? Date.now() + limitMs }, nextCall);
     },
   ];
-}
-
-/**
- * A try that comes after the connection was closed fails the call it belongs to. gRPC throws there, and as the SDK tries again out of a timer,
- * nobody could catch that: it would end the process, with all that it had still to clean up.
- */
-function openOrCancelled(open: () => InterceptingCallInterface): InterceptingCallInterface {
-  try {
-    return open();
-  } catch (error) {
-    const details = error instanceof Error ? error.message : String(error);
-    return {
-      start: (_metadata, listener) =>
-        listener?.onReceiveStatus?.({ code: status.CANCELLED, details, metadata: new Metadata() }),
-      sendMessage: () => undefined,
-      sendMessageWithContext: () => undefined,
-      startRead: () => undefined,
-      halfClose: () => undefined,
-      cancelWithStatus: () => undefined,
-      getPeer: () => '',
-      getAuthContext: () => null,
-    };
-  }
 }
 
 /**

@@ -5,9 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { Client, Connection } from '@temporalio/client';
+import type { Client } from '@temporalio/client';
 
 import type { RepositoryView } from '../../cli/repository-views.ts';
+import { connectTemporal } from '../../controllers/temporal-client.ts';
 import type { CommitAttempt } from '../../git/inventory-status.ts';
 import type { KubernetesObject } from '../../planners/objects.ts';
 import { rolloutWorkflowId } from '../../workflows/messages.ts';
@@ -51,7 +52,7 @@ const controlPlane = useControlPlane({ nodes: 1 });
 beforeAll(async () => {
   const { kubeconfig, workloadApi, temporalAddress } = controlPlane();
   cluster = await Cluster.connect(kubeconfig, workloadApi);
-  temporal = new Client({ connection: await Connection.connect({ address: temporalAddress }) });
+  temporal = await connectTemporal(temporalAddress);
   folder = await mkdtemp(join(tmpdir(), 'fairlead-mended-'));
   receiver = await ReceivingServer.start();
   const file = join(folder, 'repositories.yaml');

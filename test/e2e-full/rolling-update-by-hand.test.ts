@@ -1,8 +1,8 @@
 /** Somebody works against a rolling update by hand: edits the template of the next controller, or deletes controllers without their pods. */
 
-import { Client, Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
+import { connectTemporal } from '../../controllers/temporal-client.ts';
 import { isReady } from '../../planners/availability.ts';
 import { LABEL, RENAME_FINALIZER, ROLLING_UPDATE } from '../../planners/names.ts';
 import type { Pod } from '../../planners/objects.ts';
@@ -473,10 +473,10 @@ describe('a rolling update that somebody works against by hand', () => {
     'the run terminated: whoever waits is told; what is paused says so when it is turned round',
     inLane(async () => {
       const { namespace, cli, done, next } = await halfway({ isPaused: false });
-      const connection = await Connection.connect({ address: controlPlane().temporalAddress });
+      const client = await connectTemporal(controlPlane().temporalAddress);
       const workflowId = rollingUpdateWorkflowId('rc-by-hand', { namespace, name: 'foo' });
-      await new Client({ connection }).workflow.getHandle(workflowId).terminate('clicked by a test');
-      await connection.close();
+      await client.workflow.getHandle(workflowId).terminate('clicked by a test');
+      await client.connection.close();
       expect((await done).code).toBe(1);
 
       const cause = `no run is open (the last one is terminated)\n  fairlead rollout retry rc/foo -n ${namespace}\n`;
@@ -519,10 +519,10 @@ describe('a rolling update that somebody works against by hand', () => {
     'the run cancelled, which is a pause: whoever waits goes on waiting, and a resume ends it',
     inLane(async () => {
       const { namespace, cli, done } = await halfway({ isPaused: false });
-      const connection = await Connection.connect({ address: controlPlane().temporalAddress });
+      const client = await connectTemporal(controlPlane().temporalAddress);
       const workflowId = rollingUpdateWorkflowId('rc-by-hand', { namespace, name: 'foo' });
-      await new Client({ connection }).workflow.getHandle(workflowId).cancel();
-      await connection.close();
+      await client.workflow.getHandle(workflowId).cancel();
+      await client.connection.close();
       const isPaused = async () => ((await cli('get rc')).out.includes('Paused') ? true : undefined);
       await found('it is paused', isPaused);
       expect(await cli('rollout resume rc/foo')).toMatchObject({ code: 0, err: '' });

@@ -1,9 +1,10 @@
 /** A ReplicationController in a watched repository: commits roll it out, change it in place, take each other's place, prune it. */
 
-import { Client, Connection } from '@temporalio/client';
+import type { Client } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import type { RepositoryPlan } from '../../cli/plan-changes.ts';
+import { connectTemporal } from '../../controllers/temporal-client.ts';
 import type { Pod } from '../../planners/objects.ts';
 import { ANNOTATION } from '../../planners/names.ts';
 import type { ReplicationController } from '../../planners/replication-controller.ts';
@@ -51,9 +52,7 @@ describe('a ReplicationController in git', () => {
 
   beforeAll(async () => {
     cluster = await Cluster.connect(controlPlane().kubeconfig, controlPlane().workloadApi);
-    temporal = new Client({
-      connection: await Connection.connect({ address: controlPlane().temporalAddress }),
-    });
+    temporal = await connectTemporal(controlPlane().temporalAddress);
     ground = await HistoryGround.create({ controlPlane: controlPlane(), cluster, temporal }, 'rc-git');
     await ground.startWorkerWithRepository();
   }, 120_000);

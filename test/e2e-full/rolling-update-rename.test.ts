@@ -3,10 +3,11 @@
  * between: cancelled in a rename, closing while another update begins, or gone from Temporal.
  */
 
-import { Client, Connection, WorkflowNotFoundError } from '@temporalio/client';
-import type { WorkflowHandle } from '@temporalio/client';
+import { WorkflowNotFoundError } from '@temporalio/client';
+import type { Client, WorkflowHandle } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
+import { connectTemporal } from '../../controllers/temporal-client.ts';
 import type { Pod } from '../../planners/objects.ts';
 import { isNotFound } from '../../kubernetes/api-error.ts';
 import { RENAME_FINALIZER, ROLLING_UPDATE } from '../../planners/names.ts';
@@ -52,7 +53,6 @@ type Event = NonNullable<Awaited<ReturnType<WorkflowHandle['fetchHistory']>>['ev
 
 describe('renames under load, and runs that end in between', () => {
   let cluster: Cluster;
-  let connection: Connection;
   let temporal: Client;
   const workers: WorkerProcess[] = [];
   let history: ControllerHistory;
@@ -61,7 +61,7 @@ describe('renames under load, and runs that end in between', () => {
     await Promise.all([
       ...workers.map(async (one) => await one.stop()),
       history?.close(),
-      connection?.close(),
+      temporal?.connection.close(),
     ]);
     cluster?.close();
   }, 60_000);
@@ -78,8 +78,7 @@ describe('renames under load, and runs that end in between', () => {
 
   beforeAll(async () => {
     cluster = await Cluster.connect(controlPlane().kubeconfig, controlPlane().workloadApi);
-    connection = await Connection.connect({ address: controlPlane().temporalAddress });
-    temporal = new Client({ connection });
+    temporal = await connectTemporal(controlPlane().temporalAddress);
     await start('rc-rename');
   }, 300_000);
 

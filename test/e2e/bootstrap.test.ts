@@ -1,8 +1,8 @@
 /** Workloads that Temporal itself needs are rolled in process: with Temporal away they are broken, mended, paused and rolled back. */
 
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { Client, Connection } from '@temporalio/client';
 
+import { connectTemporal } from '../../controllers/temporal-client.ts';
 import { readAttempts } from '../../kubernetes/attempts.ts';
 import type { StatefulSetObject } from '../../kubernetes/statefulset-adapter.ts';
 import type { ControlPlane } from '../../local/control-plane.ts';
@@ -265,10 +265,10 @@ describe('while Temporal is there', () => {
   it('a workload that was rolled out in process has no run', async () => {
     expect(never.length).toBe(APIS.length);
     const { temporalAddress } = controlPlaneOf('apps/v1')();
-    const connection = await Connection.connect({ address: temporalAddress });
+    const client = await connectTemporal(temporalAddress);
     const runs = [];
-    for await (const run of new Client({ connection }).workflow.list()) runs.push(run.workflowId);
-    await connection.close();
+    for await (const run of client.workflow.list()) runs.push(run.workflowId);
+    await client.connection.close();
     expect(runs.filter((id) => never.some((namespace) => id.includes(namespace)))).toEqual([]);
   }, 60_000);
 

@@ -1,8 +1,8 @@
 /** The verbs that steer a rollout, against real servers and a real worker, in both workload APIs. */
 
 import { describe, expect, it } from '@jest/globals';
-import { Client, Connection as TemporalConnection } from '@temporalio/client';
 
+import { connectTemporal } from '../../controllers/temporal-client.ts';
 import type { StatefulSetObject } from '../../kubernetes/statefulset-adapter.ts';
 import { KubernetesClient } from '../../kubernetes/client.ts';
 import type { PatchOptions, PatchType, ResourcePath } from '../../kubernetes/client.ts';
@@ -309,13 +309,12 @@ describe.each(GROUNDS)('wishes of operators ($api)', ({ api, ground }) => {
       'a run that was terminated: stalled, exit code 1 with the cause; retry starts it again',
       ready(async ({ cluster, namespace, cli, json, target, breakIt }) => {
         await breakIt();
-        const connection = await TemporalConnection.connect({ address: controlPlane().temporalAddress });
-        const client = new Client({ connection });
+        const client = await connectTemporal(controlPlane().temporalAddress);
         await client.workflow.getHandle(rolloutWorkflowId(ground.owner, target())).terminate('a test');
         await cluster.until<StatefulSetObject>(cluster.setPath(namespace, 'web'), 'Stalled', ({ status }) =>
           (status?.conditions ?? []).some((one) => one.type === 'Stalled' && one.status === 'True'),
         );
-        await connection.close();
+        await client.connection.close();
         const status = await cli('rollout status sts/web --timeout 10s');
         expect(status).toMatchObject({ code: 1, err: expect.stringMatching(/is stalled: .*terminated/) });
         expect(await json('explain sts/web')).toMatchObject({
@@ -451,10 +450,9 @@ describe.each(GROUNDS)('wishes of operators ($api)', ({ api, ground }) => {
         const { cluster, namespace, cli, json, target, breakIt } = await ground.scene();
         await breakIt();
         await ground.withoutWorker(async () => {
-          const connection = await TemporalConnection.connect({ address: controlPlane().temporalAddress });
-          const client = new Client({ connection });
+          const client = await connectTemporal(controlPlane().temporalAddress);
           await client.workflow.getHandle(rolloutWorkflowId(ground.owner, target())).terminate('a test');
-          await connection.close();
+          await client.connection.close();
         });
         const attempts = async () => {
           const { revisions } = await json<{

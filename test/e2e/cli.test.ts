@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 
 import { describe, expect, it } from '@jest/globals';
-import { Connection } from '@temporalio/client';
 import proto from '@temporalio/proto';
 
 import type { Io } from '../../cli/io.ts';
+import { connectTemporal } from '../../controllers/temporal-client.ts';
 import { groupVersion } from '../../kubernetes/workload-api.ts';
 import { ANNOTATION } from '../../planners/names.ts';
 import { microTime } from '../../kubernetes/lease.ts';
@@ -231,12 +231,12 @@ describe.each(GROUNDS)('command line ($api)', ({ api, ground }) => {
           outcome: 'ok',
         });
         const bareNamespace = `${namespace}-temporal`;
-        const connection = await Connection.connect({ address: controlPlane().temporalAddress });
-        await connection.workflowService.registerNamespace({
+        const client = await connectTemporal(controlPlane().temporalAddress);
+        await client.workflowService.registerNamespace({
           namespace: bareNamespace,
           workflowExecutionRetentionPeriod: proto.google.protobuf.Duration.fromObject({ seconds: 86_400 }),
         });
-        await connection.close();
+        await client.connection.close();
         const withoutAttributes = { ...environment(), TEMPORAL_NAMESPACE: bareNamespace };
         const mend = `temporal operator search-attribute create --namespace ${bareNamespace} --name `;
         const told = await found(

@@ -3,8 +3,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { Client, Connection } from '@temporalio/client';
+import type { Client } from '@temporalio/client';
 
+import { connectTemporal } from '../../controllers/temporal-client.ts';
 import type { StatefulSetObject } from '../../kubernetes/statefulset-adapter.ts';
 import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
 import { ANNOTATION } from '../../planners/names.ts';
@@ -40,7 +41,7 @@ function useCommits(api: WorkloadApi) {
   beforeAll(async () => {
     const { kubeconfig, temporalAddress } = controlPlane();
     cluster = await Cluster.connect(kubeconfig, api);
-    temporal = new Client({ connection: await Connection.connect({ address: temporalAddress }) });
+    temporal = await connectTemporal(temporalAddress);
     const owner = api === 'apps/v1' ? 'native' : 'ours';
     ground = await HistoryGround.create({ controlPlane: controlPlane(), cluster, temporal }, owner);
     await ground.startWorkerWithRepository();

@@ -1,8 +1,8 @@
 /** The Deployment as its users see it, by rule, in both workload APIs from one table. */
 
 import { describe, expect, it } from '@jest/globals';
-import { Client, Connection } from '@temporalio/client';
 
+import { connectTemporal } from '../../controllers/temporal-client.ts';
 import { DEPLOYMENT_ANNOTATION } from '../../planners/names.ts';
 import type { ReplicaSet } from '../../planners/objects.ts';
 import { rolloutWorkflowId } from '../../workflows/messages.ts';
@@ -427,8 +427,8 @@ describe('Deployment', () => {
       await ground.untilSets(wanted, 'in the middle', (sets) => sizes(sets).join() === '2,1');
       const group = ground.api === 'apps/v1' ? 'apps' : 'fairlead.dev';
       const id = rolloutWorkflowId(ground.owner, { namespace, kind: 'Deployment', group, name });
-      const connection = await Connection.connect({ address: ground.controlPlane().temporalAddress });
-      const runs = new TemporalRuns(new Client({ connection }), id);
+      const client = await connectTemporal(ground.controlPlane().temporalAddress);
+      const runs = new TemporalRuns(client, id);
       await runs.terminate();
       await ground.until(wanted, 'Stalled', (one) => conditionOf(one, 'Stalled')?.reason === 'RunTerminated');
       const status = await ground.cli('rollout status deploy/api --timeout 10s', namespace);
@@ -440,7 +440,7 @@ describe('Deployment', () => {
       // The first revision's run, the terminated one, and the one that was asked for.
       await runs.until('a third is open', (all) => all.length === 3 && all[2]?.status === 'RUNNING');
       await runs.untilBegun();
-      await connection.close();
+      await client.connection.close();
       await ground.apply({ ...wanted, image: 'api:3' });
       await ground.untilPods(wanted, 'all at the last', allAt('api:3', 2));
       await untilHistory(ground, wanted, /^2 .*Superseded/m);

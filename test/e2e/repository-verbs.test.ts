@@ -6,10 +6,11 @@ import { dirname, join } from 'node:path';
 
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
-import { Client, Connection } from '@temporalio/client';
+import type { Client } from '@temporalio/client';
 
 import type { Io } from '../../cli/io.ts';
 import type { RepositoryView } from '../../cli/repository-views.ts';
+import { connectTemporal } from '../../controllers/temporal-client.ts';
 import { findFreePorts } from '../../local/ports.ts';
 import { workflowTaskQueue } from '../../workflows/messages.ts';
 import { commitWorkflowId, syncStatusQuery, syncWorkflowId } from '../../workflows/sync-messages.ts';
@@ -69,7 +70,7 @@ const controlPlane = useControlPlane({ nodes: 1 });
 beforeAll(async () => {
   const { kubeconfig, workloadApi, temporalAddress } = controlPlane();
   cluster = await Cluster.connect(kubeconfig, workloadApi);
-  temporal = new Client({ connection: await Connection.connect({ address: temporalAddress }) });
+  temporal = await connectTemporal(temporalAddress);
   folder = await mkdtemp(join(tmpdir(), 'fairlead-verbs-'));
   shop = await TestRepository.create();
   receiver = await ReceivingServer.start();

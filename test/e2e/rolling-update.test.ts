@@ -4,9 +4,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { Client, Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
+import { connectTemporal } from '../../controllers/temporal-client.ts';
 import type { ControllerRevision, Pod } from '../../planners/objects.ts';
 import type { ReplicationController } from '../../planners/replication-controller.ts';
 import { ANNOTATION } from '../../planners/names.ts';
@@ -295,12 +295,10 @@ describe('rolling update of a ReplicationController', () => {
       expect((await cli('rollout resume rc/foo')).out).toBe(`nothing to do: ${what} is not paused\n`);
       // None was started that has nothing to do.
       expect((await cli('explain rc/foo')).out).toContain('successfully rolled out.');
-      const connection = await Connection.connect({ address: controlPlane().temporalAddress });
-      const handle = new Client({ connection }).workflow.getHandle(
-        rollingUpdateWorkflowId('rc', { namespace, name: 'foo' }),
-      );
+      const client = await connectTemporal(controlPlane().temporalAddress);
+      const handle = client.workflow.getHandle(rollingUpdateWorkflowId('rc', { namespace, name: 'foo' }));
       await expect(handle.describe()).rejects.toThrow(/not found/);
-      await connection.close();
+      await client.connection.close();
 
       await cli('rollout pause rc/foo --by ann --reason look');
       const held = await cli('rolling-update foo --image=foo:2 --poll-interval 100ms --timeout 3s');
@@ -330,9 +328,9 @@ describe('rolling update of a ReplicationController', () => {
       const first = cli('rolling-update foo --image=foo:2 --poll-interval 100ms --update-period 2s');
       await history.untilController('the next controller was created', isNext);
       const workflowId = rollingUpdateWorkflowId('rc', { namespace, name: 'foo' });
-      const connection = await Connection.connect({ address: controlPlane().temporalAddress });
-      await new Client({ connection }).workflow.getHandle(workflowId).terminate('clicked by a test');
-      await connection.close();
+      const client = await connectTemporal(controlPlane().temporalAddress);
+      await client.workflow.getHandle(workflowId).terminate('clicked by a test');
+      await client.connection.close();
 
       expect(await first).toMatchObject({ code: 1, err: expect.stringContaining('terminated') });
       expect((await cli('explain rc/foo')).out).toContain('no run is open (the last one is terminated)');

@@ -1,10 +1,10 @@
 /** A worker that reaches Temporal and still cannot run: it says so once, and runs as soon as it can. Real server, real worker. */
 
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { Connection } from '@temporalio/client';
 import proto from '@temporalio/proto';
 import { pino } from 'pino';
 
+import { connectTemporal } from '../../controllers/temporal-client.ts';
 import { findFreePorts } from '../../local/ports.ts';
 import { createTemporalClient } from '../../worker/temporal-connection.ts';
 import { runTemporalWorker } from '../../worker/temporal-workers.ts';
@@ -57,12 +57,12 @@ describe('a Temporal worker that cannot run', () => {
     await eventually('it tries again', () => tries() >= before + 4, 10_000);
     expect(lost.lines.filter(isWarning('workflows'))).toHaveLength(1);
 
-    const connection = await Connection.connect({ address: controlPlane().temporalAddress });
-    await connection.workflowService.registerNamespace({
+    const client = await connectTemporal(controlPlane().temporalAddress);
+    await client.workflowService.registerNamespace({
       namespace: 'not-there',
       workflowExecutionRetentionPeriod: proto.google.protobuf.Duration.fromObject({ seconds: 86_400 }),
     });
-    await connection.close();
+    await client.connection.close();
     await started;
     await found(
       'readiness is well',

@@ -9,9 +9,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { afterAll, beforeAll, expect } from '@jest/globals';
-import { Client, Connection } from '@temporalio/client';
+import type { Client } from '@temporalio/client';
 
 import type { RepositoryView } from '../../cli/repository-views.ts';
+import { connectTemporal } from '../../controllers/temporal-client.ts';
 import { findFreePorts } from '../../local/ports.ts';
 import type { KubernetesObject } from '../../planners/objects.ts';
 import type { CliRun } from './cli.ts';
@@ -365,7 +366,7 @@ export function useBadInputGround() {
   beforeAll(async () => {
     const { kubeconfig, workloadApi, temporalAddress } = controlPlane();
     cluster = await Cluster.connect(kubeconfig, workloadApi);
-    temporal = new Client({ connection: await Connection.connect({ address: temporalAddress }) });
+    temporal = await connectTemporal(temporalAddress);
     folder = await mkdtemp(join(tmpdir(), 'fairlead-bad-inputs-'));
     await makeSshSigners(folder);
     await writeFile(join(folder, 'hook-secret'), WEBHOOK_SECRET);

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { Client, Connection } from '@temporalio/client';
+import type { Client } from '@temporalio/client';
 import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
 
 import type { CommitActivityDependencies } from '../../activities/commit-access.ts';
@@ -13,6 +13,7 @@ import { createCommitActivities } from '../../activities/commit.ts';
 import { createSyncActivities } from '../../activities/sync.ts';
 import { KeyedMutex } from '../../controllers/keyed-mutex.ts';
 import { SyncRuns } from '../../controllers/sync-runs.ts';
+import { connectTemporal } from '../../controllers/temporal-client.ts';
 import type { Inventory } from '../../git/inventory.ts';
 import { InventoryStore } from '../../git/inventory.ts';
 import { isRecorded } from '../../git/inventory-reading.ts';
@@ -92,7 +93,7 @@ export class GitSync {
     if (Runtime._instance === undefined) Runtime.install({ logger: new DefaultLogger('ERROR') });
     const { temporalAddress: address, cluster, client } = options;
     const connection = await NativeConnection.connect({ address });
-    const temporal = new Client({ connection: await Connection.connect({ address }) });
+    const temporal = await connectTemporal(address);
     const cache = await mkdtemp(join(tmpdir(), 'fairlead-mirrors-'));
     const system = await client.get({
       group: '',

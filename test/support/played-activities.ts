@@ -5,10 +5,11 @@ import { join } from 'node:path';
 
 import { afterAll, beforeAll } from '@jest/globals';
 import { Context } from '@temporalio/activity';
-import { Client, Connection } from '@temporalio/client';
+import type { Client } from '@temporalio/client';
 import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
 import type { WorkerOptions } from '@temporalio/worker';
 
+import { connectTemporal } from '../../controllers/temporal-client.ts';
 import { findBinary } from '../../local/binaries.ts';
 import { findFreePorts } from '../../local/ports.ts';
 import { temporalServes } from '../../local/temporal-health.ts';
@@ -68,10 +69,10 @@ async function startPlayedActivities(): Promise<PlayedActivities> {
     stdio: 'ignore',
   });
   await found('Temporal serves', async () => ((await temporalServes(address)) ? true : undefined));
-  const connection = await Connection.connect({ address });
+  const client = await connectTemporal(address);
   const native = await NativeConnection.connect({ address });
   return {
-    client: new Client({ connection }),
+    client,
     async play(cluster, activities, during, slots = 100) {
       const workflows = await Worker.create({
         connection: native,
@@ -89,7 +90,7 @@ async function startPlayedActivities(): Promise<PlayedActivities> {
     },
     async stop() {
       await native.close();
-      await connection.close();
+      await client.connection.close();
       server.kill();
     },
   };

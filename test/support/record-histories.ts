@@ -7,8 +7,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { join } from 'node:path';
 
-import { Client, Connection } from '@temporalio/client';
-
+import { connectTemporal } from '../../controllers/temporal-client.ts';
 import { startControlPlane } from '../../local/control-plane.ts';
 import { Cluster } from './cluster.ts';
 import { HistoryGround } from './history-ground.ts';
@@ -28,8 +27,7 @@ if (unknown.length > 0) {
 
 const controlPlane = await startControlPlane({ nodes: 3 });
 try {
-  const connection = await Connection.connect({ address: controlPlane.temporalAddress });
-  const temporal = new Client({ connection });
+  const temporal = await connectTemporal(controlPlane.temporalAddress);
   const cluster = await Cluster.connect(controlPlane.kubeconfig, controlPlane.workloadApi);
   await mkdir(FOLDER, { recursive: true });
   for (const recording of HISTORY_RECORDINGS) {
@@ -38,7 +36,7 @@ try {
     }
   }
   cluster.close();
-  await connection.close();
+  await temporal.connection.close();
 } finally {
   await controlPlane.down();
 }

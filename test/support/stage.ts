@@ -1,7 +1,8 @@
 /** What the scenes of one control plane share: connections, and the checker that judges them from outside. */
 
-import { Client, Connection } from '@temporalio/client';
+import type { Client } from '@temporalio/client';
 
+import { connectTemporal } from '../../controllers/temporal-client.ts';
 import type { ControlPlane } from '../../local/control-plane.ts';
 import { BudgetChecker } from './budget-checker-process.ts';
 import type { BudgetReport } from './budget-checker.ts';
@@ -37,12 +38,12 @@ export class Stage {
   }
 
   static async open(controlPlane: ControlPlane): Promise<Stage> {
-    const [cluster, connection, checker] = await Promise.all([
+    const [cluster, temporal, checker] = await Promise.all([
       Cluster.connect(controlPlane.kubeconfig, controlPlane.workloadApi),
-      Connection.connect({ address: controlPlane.temporalAddress }),
+      connectTemporal(controlPlane.temporalAddress),
       BudgetChecker.start(controlPlane),
     ]);
-    return new Stage(controlPlane, cluster, new Client({ connection }), checker);
+    return new Stage(controlPlane, cluster, temporal, checker);
   }
 
   /** A namespace for a scene: 6 pods of a StatefulSet at `app:1`, 2 at a time, unless said otherwise. Nothing is applied yet. */
