@@ -112,7 +112,7 @@ export class Fight {
     return this.#play;
   }
 
-  /** The places that the worker came by since it was armed, in order. */
+  /** The places that the worker came by since it was armed, each once, in order. */
   get sites(): readonly CrashSite[] {
     return this.#round?.sites ?? [];
   }
@@ -233,7 +233,7 @@ export class Fight {
     this.#lastSeenAt = Date.now();
     const round = this.#round;
     if (round === undefined) return;
-    round.sites.push(site);
+    if (!round.sites.some((other) => isSameSite(other, site))) round.sites.push(site);
     if (round.revival !== undefined) {
       // Events are written beside the work; everything else is the work itself.
       if (round.restarted && !site.kind.endsWith(' events') && isWork(site)) round.signs.push(Date.now());

@@ -36,6 +36,9 @@ export interface ApiProxyOptions {
   readonly onRead?: (read: { readonly path: string; readonly watch: boolean }) => Fault | undefined;
 }
 
+/** Nothing was written: the next try is the same write. How many it takes is by the clock. */
+const CONFLICT = 409;
+
 /** Headers that belong to one connection only. */
 const HOP_BY_HOP = new Set([
   'connection',
@@ -179,6 +182,8 @@ export class ApiProxy {
     const answer = await this.#forward(request, body, response);
     const text = await readAll(answer);
     write.status = answer.statusCode;
+    if (write.status === CONFLICT && this.#occurrences.get(write.key) === occurrence)
+      this.#occurrences.set(write.key, occurrence - 1);
     if (await this.#act(this.#options.onWrite?.(write, 'after'), response)) {
       return;
     }

@@ -7,7 +7,7 @@ export interface ApiWrite {
   readonly key: string;
   /** The kind of write, without a name: `delete pods`, `patch pods/status gate=False`. */
   readonly kind: string;
-  /** From 1, over the writes with this key. */
+  /** From 1, over the writes with this key; one that meets a conflict and its next try have the same. */
   readonly occurrence: number;
   readonly verb: 'create' | 'update' | 'patch' | 'delete';
   /** With the subresource: `pods/status`. */

@@ -80,6 +80,22 @@ describe('API proxy', () => {
     ]);
   });
 
+  it('counts a write that meets a conflict and its next try as one', async () => {
+    const answers = [200, 409, 200, 200];
+    const counted: number[] = [];
+    const { proxy } = await setUp(
+      (_, response) => void response.writeHead(answers.shift() as number).end('{}'),
+      {
+        onWrite: ({ occurrence }, side) => {
+          if (side === 'after') counted.push(occurrence);
+          return undefined;
+        },
+      },
+    );
+    for (let left = answers.length; left > 0; left -= 1) await remove(proxy);
+    expect(counted).toEqual([1, 2, 2, 3]);
+  });
+
   it('stopped before: the apiserver never sees it; stopped after: it does, and the worker does not learn of it', async () => {
     for (const stop of ['before', 'after']) {
       const { proxy, seen } = await setUp(created, {
