@@ -90,6 +90,7 @@ function crashMatrix(): void {
       const clean = await arena.run(scenario);
       scenario.check(clean.end);
       expect(clean.budget.violations).toEqual([]);
+      expect(clean.deletedTwice).toEqual([]);
       expect(clean.sites.length).toBeGreaterThan(0);
       process.stdout.write(`${scenario.name}: ${String(clean.sites.length)} sites\n`);
 

@@ -82,9 +82,10 @@ describe('crash sample', () => {
   it.each(SAMPLED.map((scenario, index) => ({ scenario, name: scenario.name, index })))(
     'without a crash: $name',
     ({ scenario, index }) => {
-      const { end, budget, sites } = clean[index] as CrashRun;
+      const { end, budget, sites, deletedTwice } = clean[index] as CrashRun;
       scenario.check(end);
       expect(budget.violations).toEqual([]);
+      expect(deletedTwice).toEqual([]);
       expect(sites.length).toBeGreaterThan(20);
     },
   );
