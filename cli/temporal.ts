@@ -115,7 +115,7 @@ export async function openTemporal(
     const connection = await openConnection(options);
     const namespace = config.namespace ?? 'default';
     const client = new Client({ connection, namespace });
-    // The library's retries know of no signal: one that is due when it aborts would be made after the close, and end the process.
+    // The library's retries know of no signal: a call that waits for its next one would hear of the abort only then.
     const patient = Connection.lazy({ ...options, interceptors: [] });
     const patientClient = new Client({ connection: patient, namespace });
     return {

@@ -137,9 +137,9 @@ describe('embedded control plane', () => {
   });
 
   it('registers the search attributes, serves the UI, and keeps both over a restart', async () => {
-    const { Connection } = await import('@temporalio/client');
+    const { openConnection } = await import('../../controllers/temporal-client.ts');
     const registered = async () => {
-      const connection = await Connection.connect({ address: first.temporalAddress });
+      const connection = await openConnection({ address: first.temporalAddress });
       try {
         const answer = await connection.operatorService.listSearchAttributes({ namespace: 'default' });
         return Object.keys(answer.customAttributes ?? {});
