@@ -394,15 +394,15 @@ describe('migration between the workload APIs', () => {
     const uids = async () =>
       (await ours.pods(namespace, 'sparse')).map(({ metadata }) => [metadata.name, metadata.uid]);
     const [there, here] = [native.setPath(namespace, 'sparse'), ours.setPath(namespace, 'sparse')];
-    const inInventory = async () => {
-      const inventories = { group: '', version: 'v1', resource: 'configmaps', namespace: 'fairlead-system' };
-      const { items } = await ours.client.list<KubernetesObject & { data?: Record<string, string> }>(
-        inventories,
-      );
-      return items
-        .filter(({ data = {} }) => data['status']?.includes('"fields"') === true)
-        .map(({ metadata }) => metadata.name);
+    const inventory = {
+      group: '',
+      version: 'v1',
+      resource: 'configmaps',
+      namespace: 'fairlead-system',
+      name: 'fairlead-shop',
     };
+    const keepsNothing = ({ data = {} }: KubernetesObject & { data?: Record<string, string> }) =>
+      data['status'] !== undefined && !data['status'].includes('"fields"');
     try {
       await repository.commit({ 'sparse.yaml': sparse('apps/v1') });
       await native.until<StatefulSetObject>(there, 'rolled out', isCurrent(1), 60_000);
@@ -440,7 +440,8 @@ describe('migration between the workload APIs', () => {
       expect(await uids()).toEqual(after);
       const { containers } = back.spec.template.spec;
       expect(containers).toMatchObject([{ env: [{ name: 'COLOR', value: 'blue' }] }]);
-      expect(await inInventory()).toEqual([]);
+      // What was kept for the move goes with its last write, after the one that the built-in controller has seen.
+      await ours.until(inventory, 'without what was carried over', keepsNothing, 30_000);
     } finally {
       await rm(home, { recursive: true, force: true });
     }
