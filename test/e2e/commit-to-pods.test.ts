@@ -20,6 +20,7 @@ import { HistoryGround } from '../support/history-ground.ts';
 import { imageOf, uidOf } from '../support/scene.ts';
 import type { StatefulSetDescription } from '../support/statefulset-manifest.ts';
 import { statefulSetManifest } from '../support/statefulset-manifest.ts';
+import { listedRuns } from '../support/temporal-runs.ts';
 import { readShown } from '../support/temporal-ui.ts';
 
 const APIS: readonly WorkloadApi[] = ['fairlead.dev/v1beta1', 'apps/v1'];
@@ -142,6 +143,7 @@ describe('a commit becomes a finished rollout', () => {
       const sha = await applied({ 'web.json': manifest('app:1') });
       await allAt('app:1');
       expect((await set()).metadata.annotations?.[ANNOTATION.commit]).toBe(sha);
+      await ground.untilClosed();
       const run = await ground.runs.newest();
       const shown = await readShown(temporal, ground.runs.workflowId, run?.runId ?? '');
       expect(shown.summary).toContain('web');
@@ -195,6 +197,7 @@ describe('a commit becomes a finished rollout', () => {
       expect(after.map(uidOf).filter((uid) => before.includes(uid)).length).toBeGreaterThanOrEqual(
         REPLICAS - MAX_UNAVAILABLE,
       );
+      await ground.untilClosed();
       const statuses = (await ground.runs.all()).map(({ status }) => status);
       expect(statuses).toEqual(['COMPLETED', 'COMPLETED', 'CANCELLED', 'COMPLETED']);
     }),
@@ -238,6 +241,7 @@ describe('a commit becomes a finished rollout', () => {
       }
       await untilClosed(shas.at(-1) ?? '', 'COMPLETED');
       await allAt('app:14');
+      await ground.untilClosed();
       const rollouts = (await ground.runs.all()).slice(before);
       expect(rollouts.at(-1)?.status).toBe('COMPLETED');
       for (const [index, { startedAt, status }] of rollouts.entries()) {
@@ -247,16 +251,11 @@ describe('a commit becomes a finished rollout', () => {
         const closedBefore = earlier === undefined ? 0 : (earlier.closedAt ?? Infinity);
         expect(startedAt).toBeGreaterThanOrEqual(closedBefore);
       }
-      const commits: { readonly workflowId: string; readonly from: number; readonly to: number }[] = [];
       const query = `WorkflowId STARTS_WITH '${commitWorkflowPrefix(ground.owner, ground.owner)}'`;
-      for await (const { workflowId, startTime, closeTime } of temporal.workflow.list({ query })) {
-        const from = startTime.getTime();
-        commits.push({ workflowId, from, to: closeTime?.getTime() ?? Infinity });
-      }
-      commits.sort((a, b) => a.from - b.from);
+      const commits = await listedRuns(temporal, query);
       expect(commits.at(-1)?.workflowId).toContain(shas.at(-1));
-      for (const [index, { from }] of commits.entries())
-        expect(from).toBeGreaterThanOrEqual(commits[index - 1]?.to ?? 0);
+      for (const [index, { startedAt }] of commits.slice(1).entries())
+        expect(startedAt).toBeGreaterThanOrEqual(commits[index]?.closedAt ?? Infinity);
       expect((await cluster.events(ground.namespace)).filter(({ type }) => type === 'Warning')).toEqual([]);
     }),
     120_000,

@@ -184,6 +184,14 @@ async function events(reason: string, about: string): Promise<readonly string[]>
     .map(({ message }) => message);
 }
 
+/** The Events of it, once there is one: it is told right after it is recorded. */
+async function corrections(about: string): Promise<readonly string[]> {
+  return await found('it is told', async () => {
+    const told = await events('DriftCorrected', about);
+    return told.length > 0 ? told : undefined;
+  });
+}
+
 const dataOf = (object: KubernetesObject) =>
   (object as KubernetesObject & { data: Record<string, string> }).data;
 
@@ -234,12 +242,7 @@ describe('drift that is only reported', () => {
     await edit(core('configmaps', 'other'), { data: { more: 'x' }, metadata: { labels: { mine: 'yes' } } });
     await edit(core('configmaps', 'settings'), { data: { color: 'blue' } });
     await drifted(0);
-    // It is told right after it is recorded.
-    const corrected = await found('it is told', async () => {
-      const told = await events('DriftCorrected', 'settings');
-      return told.length > 0 ? told : undefined;
-    });
-    expect(corrected).toHaveLength(1);
+    expect(await corrections('settings')).toHaveLength(1);
     expect(await events('DriftDetected', 'settings')).toHaveLength(1);
     expect(await events('DriftDetected', 'other')).toEqual([]);
   });
@@ -353,7 +356,7 @@ describe('drift that is put back', () => {
     await untilShop('synced', ({ state, drift }) => state === 'Synced' && drift === undefined);
     const history = await cli('history shop');
     expect(history).toContain('fairlead');
-    expect(await events('DriftCorrected', 'other')).toHaveLength(1);
+    expect(await corrections('other')).toHaveLength(1);
   });
 
   itInFull(
@@ -435,6 +438,7 @@ describe('drift that is put back', () => {
     await cli('suspend shop');
     await makeAgain('again');
     const sha = await repository.commit({ 'README.md': 'says something else' });
+    await untilShop('seen', ({ seen }) => seen === sha);
     await cli('resume shop');
     const view = await untilShop('applied', ({ state, applied }) => state === 'Synced' && applied === sha);
     expect(await keyOf()).toBe('1');
@@ -634,6 +638,7 @@ describe('drift that is put back', () => {
       'settings.yaml': MANIFESTS['settings.yaml'].replace('blue', 'violet'),
       'secret.yaml': MANIFESTS['secret.yaml'].replace('-git', '-git-2'),
     });
+    await untilShop('seen', ({ seen }) => seen === sha);
     await cli('resume shop');
     const view = await untilShop('applied', ({ state, applied }) => state === 'Synced' && applied === sha);
     expect(dataOf(await cluster.client.get(core('configmaps', 'settings')))).toMatchObject({

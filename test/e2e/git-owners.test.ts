@@ -10,7 +10,7 @@ import { configMap, service, useCommitGround } from '../support/commit-ground.ts
 import { GitSync, INVENTORY_NAMESPACE } from '../support/git-sync.ts';
 import { useLanes } from '../support/lanes.ts';
 import { patchIn, runPrinted } from '../support/printed-command.ts';
-import { grantInCluster, grantInNamespace } from '../support/sync-account.ts';
+import { grantInCluster, grantInNamespace, untilAllowed } from '../support/sync-account.ts';
 
 const { controlPlane, cluster, sync, newWorkerClient, follow, planOf } = useCommitGround('git-owners');
 
@@ -54,6 +54,9 @@ describe('who may do what', () => {
         subjects: [{ kind: 'ServiceAccount', name: 'deployer', namespace }],
       },
     );
+    const account = `${namespace}:deployer`;
+    const [verb = '', resource = '', group = ''] = [verbs[0], resources[0], apiGroups[0]];
+    await untilAllowed(cluster().client, { account, verb, resource, group, there: namespace });
   }
 
   it(

@@ -11,6 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import type { DeploymentObject } from '../../kubernetes/deployment-adapter.ts';
 import type { StatefulSetObject } from '../../kubernetes/statefulset-adapter.ts';
+import { asRecord } from '../../kubernetes/values.ts';
 import { ANNOTATION } from '../../planners/names.ts';
 import type {
   ControllerRevision,
@@ -402,7 +403,7 @@ describe('migration between the workload APIs', () => {
       name: 'fairlead-shop',
     };
     const keepsNothing = ({ data = {} }: KubernetesObject & { data?: Record<string, string> }) =>
-      data['status'] !== undefined && !data['status'].includes('"fields"');
+      asRecord(JSON.parse(data['status'] ?? '{"fields": {}}'))['fields'] === undefined;
     try {
       await repository.commit({ 'sparse.yaml': sparse('apps/v1') });
       await native.until<StatefulSetObject>(there, 'rolled out', isCurrent(1), 60_000);

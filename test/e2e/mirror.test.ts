@@ -324,8 +324,8 @@ describe('an https repository', () => {
       url: server.url('.git'),
       cacheDirectory: cache,
       caFile: server.caFile,
-      lookTimeoutMs: 3_000,
-      fetchTimeoutMs: 5_000,
+      lookTimeoutMs: 20_000,
+      fetchTimeoutMs: 60_000,
       ...options,
     });
 
@@ -457,7 +457,7 @@ describe('an https repository', () => {
       expect(await remote().resolveRef()).toBe(next);
       server.only = 'POST';
       server.behaviour = behaviour;
-      expect(await namedFailure(remote().ensureCommit(next))).toMatch(expected);
+      expect(await namedFailure(remote({ fetchTimeoutMs: 5_000 }).ensureCommit(next))).toMatch(expected);
       server.behaviour = 'serve';
       const { files } = await remote().readManifests(next, 'deploy');
       expect(files[0]?.text).toContain(String(behaviour));
@@ -501,7 +501,7 @@ describe('an https repository', () => {
 
   it('with 100 MB of zeros in a few kB: they are never in memory, the others are read', async () => {
     const next = await made.commit({ 'deploy/zeros.bin': Buffer.alloc(100 * 1024 * 1024) });
-    const mirror = remote({ fetchTimeoutMs: 60_000, cacheDirectory: own });
+    const mirror = remote({ cacheDirectory: own });
     const peak = await peakOfFetch(async () => await mirror.ensureCommit(next));
     expect(peak).toBeGreaterThan(0);
     expect(peak).toBeLessThan(60 * 1024 * 1024);
@@ -514,7 +514,7 @@ describe('an https repository', () => {
   it('that sends a delta of 2 GB in a few kB gets no more memory than is set, and is read when it is well', async () => {
     server.pack = deltaBomb(2 * 1024 ** 3);
     expect(server.pack.length).toBeLessThan(20_000);
-    const mirror = remote({ fetchTimeoutMs: 60_000, cacheDirectory: own });
+    const mirror = remote({ cacheDirectory: own });
     let failure = '';
     const peak = await peakOfFetch(async () => (failure = await namedFailure(mirror.ensureCommit(sha))));
     expect(failure).toMatch(/^SourceTooLarge: .*Out of memory.* Take out of the repository what inflates/);
@@ -528,7 +528,7 @@ describe('an https repository', () => {
     const large = Buffer.alloc(100 * 1024 * 1024, 'x');
     const next = await made.commit({ 'deploy/large.yaml': large, 'deploy/film.bin': large });
     const before = process.memoryUsage().rss;
-    const { files, problems } = await remote({ fetchTimeoutMs: 60_000 }).readManifests(next, 'deploy');
+    const { files, problems } = await remote().readManifests(next, 'deploy');
     expect(files.map(({ path }) => path)).toEqual(['deploy/a.yaml']);
     expect(problems.map(({ code, file, message }) => `${code} ${file ?? ''}: ${message}`)).toEqual([
       'FileTooLarge deploy/large.yaml: the file has 104857600 bytes, at most 1048576 are read.',
@@ -543,12 +543,10 @@ describe('an https repository', () => {
     // It never says that it is done: whenever the size is looked at, the fetch is still under way.
     server.behaviour = 'unfinished';
     expect(
-      await namedFailure(
-        remote({ maxBytes: 1024 * 1024, fetchTimeoutMs: 60_000, cacheDirectory: own }).ensureCommit(next),
-      ),
+      await namedFailure(remote({ maxBytes: 1024 * 1024, cacheDirectory: own }).ensureCommit(next)),
     ).toMatch(/^SourceTooLarge: .*the repository needs more than 1048576 bytes/);
     server.behaviour = 'serve';
-    const patient = remote({ cacheDirectory: own, fetchTimeoutMs: 60_000 });
+    const patient = remote({ cacheDirectory: own });
     expect((await patient.readManifests(next, 'deploy')).files).toHaveLength(1);
     expect((await filesUnder(own)).filter((file) => file.includes('tmp_'))).toEqual([]);
     await made.git('reset', '--quiet', '--hard', sha);
@@ -613,7 +611,7 @@ describe('an https repository', () => {
     server.behaviour = 'hang';
     const asked = server.requests.length;
     const ending = new AbortController();
-    const fetching = remote({ fetchTimeoutMs: 60_000 })
+    const fetching = remote()
       .ensureCommit(next, ending.signal)
       .catch((error: unknown) => error);
     try {

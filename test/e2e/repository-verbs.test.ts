@@ -369,6 +369,8 @@ describe('sync and history', () => {
       const path = { group: '', version: 'v1', resource: 'persistentvolumeclaims', namespace, name: 'kept' };
       await cluster.client.patch(path, 'merge', { metadata: { finalizers: null } });
       await cluster.client.delete(path);
+      // The controller manager may have put its finalizer back in between, and takes it off again.
+      await cluster.untilGone(path);
     }
     expect((await cli('sync shop --timeout 30s')).out).not.toContain('note: ');
   }, 60_000);
@@ -844,8 +846,10 @@ describe('the repositories file', () => {
     expect(out).not.toContain('is superseded by');
     expect(code).toBe(3);
     expect(err).toMatch(new RegExp(`^error: timed out waiting for shop at ${second.slice(0, 8)}: \\w.*\\n$`));
-    await writeFile(file, '[]');
     const run = temporal.workflow.getHandle(commitWorkflowId('verbs', 'shop', second));
+    // On a slow machine the command has not seen its beginning.
+    await found('the commit has begun', async () => await run.describe().catch(() => undefined));
+    await writeFile(file, '[]');
     await found('the commit was cancelled', async () =>
       (await run.describe()).status.name === 'CANCELLED' ? true : undefined,
     );

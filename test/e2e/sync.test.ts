@@ -21,6 +21,7 @@ import { ReceivingServer } from '../support/receiving-server.ts';
 import { grantInCluster } from '../support/sync-account.ts';
 import type { Followed } from '../support/sync-ground.ts';
 import { TemporalProxy } from '../support/temporal-proxy.ts';
+import { listedRuns } from '../support/temporal-runs.ts';
 import { configMap, statefulSet } from '../support/small-manifests.ts';
 
 /** Those of sync. */
@@ -328,6 +329,13 @@ describe('a repository that is followed no more', () => {
     await leaving.stop();
     expect({ ended, errors }).toEqual({ ended: [name], errors: [] });
   };
+  /** Until the list has it: it hears of a run after the run has begun. */
+  const listed = async (workflowId: string): Promise<void> => {
+    const query = `WorkflowId = "${workflowId}" AND ExecutionStatus = "Running"`;
+    await found(`${workflowId} is listed`, async () =>
+      (await listedRuns(sync().temporal, query)).length > 0 ? true : undefined,
+    );
+  };
   const closed = async (workflowId: string): Promise<string> =>
     await found(`${workflowId} has closed`, async () => {
       const { status } = await sync().temporal.workflow.getHandle(workflowId).describe();
@@ -430,6 +438,7 @@ describe('a repository that is followed no more', () => {
       const sha = await git.commit({ 'web.yaml': statefulSet('1') });
       await sync().commitSeen(name, sha);
       await awaiting(name, sha);
+      await listed(commitWorkflowId('sync', name, sha));
       await sync().temporal.workflow.getHandle(syncWorkflowId('sync', name)).terminate('clicked');
       sync().unfollow(name);
       const inventories = {
@@ -454,6 +463,7 @@ describe('a repository that is followed no more', () => {
       const receiver = await ReceivingServer.start();
       try {
         const sha = await told(followed, receiver);
+        await listed(commitWorkflowId('sync', name, sha));
         await sync().temporal.workflow.getHandle(syncWorkflowId('sync', name)).terminate('clicked');
         await leave(name, false, ['webhook']);
         expect(await closed(commitWorkflowId('sync', name, sha))).toBe('CANCELLED');

@@ -25,7 +25,7 @@ export async function grantInNamespace(
     { ...RBAC, resource: 'rolebindings', namespace: there },
     bindingOf('RoleBinding', namespace, 'admin'),
   );
-  await untilAllowed(client, namespace, 'configmaps', there);
+  await untilAllowed(client, { ...accountOf(namespace), resource: 'configmaps', group: '', there });
 }
 
 /**
@@ -54,7 +54,8 @@ export async function grantInCluster(
     { ...RBAC, resource: 'clusterrolebindings' },
     bindingOf('ClusterRoleBinding', namespace, metadata.name),
   );
-  await untilAllowed(client, namespace, resources[0]);
+  const [resource, group] = parts(resources[0]);
+  await untilAllowed(client, { ...accountOf(namespace), resource, group });
 }
 
 function nameOf(namespace: string): string {
@@ -77,24 +78,34 @@ function bindingOf(kind: 'RoleBinding' | 'ClusterRoleBinding', namespace: string
   };
 }
 
+function accountOf(namespace: string) {
+  return { account: `${namespace}:default`, verb: 'delete' };
+}
+
+/** What a ServiceAccount, `namespace:name`, is to be allowed: in the namespace `there`, or in all of them. */
+interface Wanted {
+  readonly account: string;
+  readonly verb: string;
+  readonly resource: string;
+  readonly group: string;
+  readonly there?: string;
+}
+
 /** The apiserver hears of a binding as everybody does, by a watch: a commit that is faster would be refused. */
-async function untilAllowed(
+export async function untilAllowed(
   client: KubernetesClient,
-  namespace: string,
-  one: string,
-  there?: string,
+  { account, verb, resource, group, there }: Wanted,
 ): Promise<void> {
-  const [resource, group] = parts(one);
   const review = {
     apiVersion: 'authorization.k8s.io/v1',
     kind: 'SubjectAccessReview',
     spec: {
-      user: `system:serviceaccount:${namespace}:default`,
-      resourceAttributes: { verb: 'delete', group, resource, ...(there && { namespace: there }) },
+      user: `system:serviceaccount:${account}`,
+      resourceAttributes: { verb, group, resource, ...(there && { namespace: there }) },
     },
   };
   const path = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
-  await found(`the account of ${namespace} may delete ${one}`, async () => {
+  await found(`${account} may ${verb} ${resource}`, async () => {
     const { status } = await client.request<{ readonly status: { readonly allowed: boolean } }>({
       method: 'POST',
       path,

@@ -10,6 +10,7 @@ import { progressQuery } from '../../workflows/messages.ts';
 import { found } from './eventually.ts';
 
 export interface RunRecord {
+  readonly workflowId: string;
   readonly runId: string;
   /** `RUNNING`, `COMPLETED`, `CANCELLED`, `TERMINATED`, `FAILED`, … */
   readonly status: string;
@@ -29,23 +30,16 @@ export class TemporalRuns {
 
   /** Every run, oldest first, each as the history service describes it: the visibility store only names them. */
   async all(): Promise<readonly RunRecord[]> {
-    const ids = new Set<string>();
-    const query = `WorkflowId = "${this.workflowId}"`;
-    for await (const { runId } of this.#client.workflow.list({ query })) {
-      ids.add(runId);
-    }
+    const runs = await listedRuns(this.#client, `WorkflowId = "${this.workflowId}"`);
     const newest = await this.newest();
-    if (newest !== undefined) {
-      ids.add(newest.runId);
-    }
-    const runs = await Promise.all([...ids].map(async (runId) => await this.#describe(runId)));
-    return runs.sort((a, b) => a.startedAt - b.startedAt);
+    const others = runs.filter(({ runId }) => runId !== newest?.runId);
+    return newest === undefined ? others : [...others, newest];
   }
 
   /** The newest run; undefined if there never was one. */
   async newest(): Promise<RunRecord | undefined> {
     try {
-      return await this.#describe(undefined);
+      return await describeRun(this.#client, this.workflowId);
     } catch (error) {
       if (error instanceof WorkflowNotFoundError) {
         return undefined;
@@ -153,14 +147,24 @@ export class TemporalRuns {
   #handle(runId?: string) {
     return this.#client.workflow.getHandle(this.workflowId, runId);
   }
+}
 
-  async #describe(runId: string | undefined): Promise<RunRecord> {
-    const description = await this.#handle(runId).describe();
-    return {
-      runId: description.runId,
-      status: description.status.name,
-      startedAt: description.startTime.getTime(),
-      closedAt: description.closeTime?.getTime(),
-    };
-  }
+/** The runs that a query finds, oldest first, each as the history service describes it: the list learns of an end later. */
+export async function listedRuns(client: Client, query: string): Promise<readonly RunRecord[]> {
+  const runs: Promise<RunRecord>[] = [];
+  for await (const { workflowId, runId } of client.workflow.list({ query }))
+    runs.push(describeRun(client, workflowId, runId));
+  return (await Promise.all(runs)).sort((a, b) => a.startedAt - b.startedAt);
+}
+
+/** @throws WorkflowNotFoundError */
+async function describeRun(client: Client, workflowId: string, runId?: string): Promise<RunRecord> {
+  const description = await client.workflow.getHandle(workflowId, runId).describe();
+  return {
+    workflowId,
+    runId: description.runId,
+    status: description.status.name,
+    startedAt: description.startTime.getTime(),
+    closedAt: description.closeTime?.getTime(),
+  };
 }
