@@ -16,6 +16,7 @@ import { seconds, withinBudget } from './steps-of-commits.ts';
 /** Web's rollout comes first. */
 const TIMEOUT_MS = 120_000;
 const LOOK_MS = 100;
+const RECORDED_MS = 10_000;
 
 async function api(stage: Stage): Promise<string> {
   const { observer, screen } = stage;
@@ -42,10 +43,19 @@ async function api(stage: Stage): Promise<string> {
     ),
   );
   withinBudget(stage, second.at);
-  const history = await stage.fairlead('rollout', 'history', 'deploy/api');
-  check(/^ *2 .*Succeeded/m.test(history), 'the history does not tell of the second revision');
+  check(await tellsOfSecond(stage), 'the history does not tell of the second revision');
   check(fewest >= API_REPLICAS, `only ${String(fewest)} of ${String(API_REPLICAS)} were ready at a time`);
   return `api v2 after web v7, never fewer than ${String(fewest)} ready`;
+}
+
+/** A rollout is recorded right after the object is Ready. */
+async function tellsOfSecond(stage: Stage): Promise<boolean> {
+  const end = Date.now() + RECORDED_MS;
+  for (;;) {
+    const history = await stage.fairlead('rollout', 'history', 'deploy/api');
+    if (/^ *2 .*Succeeded/m.test(history)) return true;
+    if (Date.now() > end) return false;
+  }
 }
 
 const apiFile = (tag: string) => ({ 'api.yaml': apiManifest(apiImageOf(tag)) });

@@ -38,6 +38,7 @@ import { BOTH, GATES, manifestOf, PLACES } from '../support/admission/workload-m
 import type { Description, Json } from '../support/admission/workload-manifest.ts';
 import { useControlPlane } from '../support/control-plane.ts';
 import { RICH_TEMPLATES } from '../support/rich-templates.ts';
+import { untilAllowed } from '../support/sync-account.ts';
 
 interface WithTemplate extends KubernetesObject {
   readonly spec: Json & { readonly template: PodTemplate };
@@ -415,6 +416,8 @@ describe('the policies', () => {
       const subjects = [{ apiGroup: rbac.group, kind: 'User', name }];
       await client.create({ ...rbac, resource: 'roles' }, { metadata: { name }, rules });
       await client.create({ ...rbac, resource: 'rolebindings' }, { metadata: { name }, roleRef, subjects });
+      const { resource, group } = revisions;
+      await untilAllowed(client, { user: name, verb: 'create', resource, group, there: namespace });
       return client.impersonating(name);
     };
     const revision = (name: string, labels: Json = {}) => ({

@@ -230,7 +230,7 @@ describe.each(GROUNDS)('wishes of operators ($api)', ({ api, ground }) => {
 
     it(
       'restart replaces every pod and keeps the template',
-      ready(async ({ cluster, namespace, cli, image }) => {
+      ready(async ({ cluster, namespace, cli, image, breakIt }) => {
         const uids = async () => (await cluster.pods(namespace, 'web')).map((pod) => pod.metadata.uid);
         const before = await uids();
         expect((await cli('rollout restart sts/web --by alice --reason "new certificate"')).out).toBe(
@@ -239,7 +239,7 @@ describe.each(GROUNDS)('wishes of operators ($api)', ({ api, ground }) => {
         expect((await cli('rollout status sts/web --timeout 60s')).code).toBe(0);
         for (const uid of await uids()) expect(before).not.toContain(uid);
         expect(await image()).toBe('web:1');
-        await cli('set image sts/web main=web:2');
+        await breakIt();
         const { out } = await cli('rollout history sts/web');
         expect(out.match(/restarted by alice: new certificate/g)).toHaveLength(1);
         await cli('rollout abort sts/web');
@@ -506,7 +506,7 @@ describe.each(GROUNDS)('wishes of operators ($api)', ({ api, ground }) => {
         await ground.killWorker();
         const [explained, status] = await Promise.all([
           json('explain sts/web'),
-          cli('rollout status sts/web --timeout 8s'),
+          cli('rollout status sts/web --timeout 20s'),
         ]);
         const silent = new RegExp(
           `^the worker \\S+ holds the Lease fairlead-system/fairlead-${ground.owner}, but has not renewed it for at least \\ds \\(last at \\S+Z, by its own clock\\), so nobody acts`,

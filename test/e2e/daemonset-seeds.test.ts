@@ -150,7 +150,7 @@ describe('seeds 002 and 000', () => {
   it.concurrent(
     'seed 000 "rollover updates": an update in the middle of another takes over, and nothing new comes of the first',
     inApis(async (ground) => {
-      const slow = { templateAnnotations: { 'sim.fairlead.dev/ready-delay': '600ms' } };
+      const slow = { templateAnnotations: { 'sim.fairlead.dev/ready-delay': '2s' } };
       const description = await ground.deploy({ maxUnavailable: 2, ...slow });
       const record = await ground.cluster().recordPods(description.namespace);
       await ground.apply({ ...description, image: 'agent:2' });

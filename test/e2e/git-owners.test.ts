@@ -54,9 +54,9 @@ describe('who may do what', () => {
         subjects: [{ kind: 'ServiceAccount', name: 'deployer', namespace }],
       },
     );
-    const account = `${namespace}:deployer`;
+    const user = `system:serviceaccount:${namespace}:deployer`;
     const [verb = '', resource = '', group = ''] = [verbs[0], resources[0], apiGroups[0]];
-    await untilAllowed(cluster().client, { account, verb, resource, group, there: namespace });
+    await untilAllowed(cluster().client, { user, verb, resource, group, there: namespace });
   }
 
   it(

@@ -19,6 +19,7 @@ import { WatchCache } from '../../kubernetes/watch-cache.ts';
 import type { ControllerRevision, KubernetesObject } from '../../planners/objects.ts';
 import { useControlPlane } from '../support/control-plane.ts';
 import { eventually } from '../support/eventually.ts';
+import { patient } from '../support/patience.ts';
 
 interface ConfigMap extends KubernetesObject {
   readonly data?: Readonly<Record<string, string>>;
@@ -44,10 +45,12 @@ afterAll(() => client.close());
 /** Pods are refused until the namespace has its default ServiceAccount. */
 async function serviceAccountOf(inNamespace: string): Promise<void> {
   const path = { group: '', version: 'v1', resource: 'serviceaccounts', namespace: inNamespace };
-  for await (const event of client.watch(path, { timeoutSeconds: 30 })) {
+  for await (const event of client.watch(path, { timeoutSeconds: patient(30_000) / 1000 })) {
     if (event.type === 'ADDED' && event.object.metadata.name === 'default') return;
   }
-  throw new Error(`namespace ${inNamespace} has no default ServiceAccount after 30 s`);
+  throw new Error(
+    `namespace ${inNamespace} has no default ServiceAccount after ${String(patient(30_000))} ms`,
+  );
 }
 
 let counter = 0;

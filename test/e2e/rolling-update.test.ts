@@ -110,7 +110,11 @@ describe('rolling update of a ReplicationController', () => {
         }),
       controllers: async () =>
         (await cluster.client.list<ReplicationController>({ ...RCS, namespace })).items,
-      pods: async () => await cluster.pods(namespace, 'foo'),
+      // One that the rename does not wait for may still be ending.
+      pods: async () =>
+        (await cluster.pods(namespace, 'foo')).filter(
+          ({ metadata }) => metadata.deletionTimestamp === undefined,
+        ),
       records: async () => (await cluster.client.list<ControllerRevision>({ ...RECORDS, namespace })).items,
     };
   }
@@ -301,7 +305,7 @@ describe('rolling update of a ReplicationController', () => {
       await client.connection.close();
 
       await cli('rollout pause rc/foo --by ann --reason look');
-      const held = await cli('rolling-update foo --image=foo:2 --poll-interval 100ms --timeout 3s');
+      const held = await cli('rolling-update foo --image=foo:2 --poll-interval 100ms --timeout 10s');
       expect(held).toMatchObject({ code: 3, out: expect.stringContaining('(paused by ann: look)') });
       expect(new Set((await controllers()).map(({ spec }) => spec.replicas))).toEqual(new Set([0, 3]));
       // Also when somebody deletes the old one, which had it first.

@@ -112,7 +112,17 @@ describe('a later wave', () => {
       expect(await exists(api)).toBe(false);
       const why = `statefulset.fairlead.dev/api not found in namespace ${namespace}\n  commit ${sha.slice(0, 8)} of ${name} waits before wave 1 of workloads for StatefulSet.fairlead.dev ${namespace}/web: one pod to go; this object is still to come\n`;
       for (const verb of [['explain'], ['rollout', 'status']]) {
-        const { code, err } = await cli(...verb, 'statefulset/api', '-n', namespace);
+        // The run is asked for what it waits, and has three seconds to answer.
+        let told: CliRun | undefined;
+        const { code, err } = await found(
+          'the one to come is known',
+          async () => {
+            told = await cli(...verb, 'statefulset/api', '-n', namespace);
+            return told.err.includes('waits before wave') ? told : undefined;
+          },
+          PATIENCE_MS,
+          () => JSON.stringify(told),
+        );
         expect({ verb, code, err }).toEqual({ verb, code: 1, err: expect.stringContaining(why) });
       }
       const { err } = await cli('explain', 'statefulset/other', '-n', namespace);

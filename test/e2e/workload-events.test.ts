@@ -218,6 +218,14 @@ describe.each(GROUNDS)('events ($api)', ({ ground }) => {
           spec: { hard: { 'count/controllerrevisions.apps': '0' } },
         },
       );
+      // Until the controller manager has counted, nothing is refused, or for another reason.
+      await ground
+        .cluster()
+        .until<KubernetesObject & { status?: { hard?: object; used?: object } }>(
+          { ...QUOTAS, namespace, name: 'none' },
+          'counted',
+          ({ status }) => status?.hard !== undefined && status.used !== undefined,
+        );
       await ground.cluster().applySet(refused);
       expect(await told(refused, 'FailedCreateRevision')).toEqual([
         warning('FailedCreateRevision', /exceeded quota: none/),

@@ -79,12 +79,12 @@ function bindingOf(kind: 'RoleBinding' | 'ClusterRoleBinding', namespace: string
 }
 
 function accountOf(namespace: string) {
-  return { account: `${namespace}:default`, verb: 'delete' };
+  return { user: `system:serviceaccount:${namespace}:default`, verb: 'delete' };
 }
 
-/** What a ServiceAccount, `namespace:name`, is to be allowed: in the namespace `there`, or in all of them. */
+/** What somebody is to be allowed: in the namespace `there`, or in all of them. */
 interface Wanted {
-  readonly account: string;
+  readonly user: string;
   readonly verb: string;
   readonly resource: string;
   readonly group: string;
@@ -94,18 +94,18 @@ interface Wanted {
 /** The apiserver hears of a binding as everybody does, by a watch: a commit that is faster would be refused. */
 export async function untilAllowed(
   client: KubernetesClient,
-  { account, verb, resource, group, there }: Wanted,
+  { user, verb, resource, group, there }: Wanted,
 ): Promise<void> {
   const review = {
     apiVersion: 'authorization.k8s.io/v1',
     kind: 'SubjectAccessReview',
     spec: {
-      user: `system:serviceaccount:${account}`,
+      user,
       resourceAttributes: { verb, group, resource, ...(there && { namespace: there }) },
     },
   };
   const path = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
-  await found(`${account} may ${verb} ${resource}`, async () => {
+  await found(`${user} may ${verb} ${resource}`, async () => {
     const { status } = await client.request<{ readonly status: { readonly allowed: boolean } }>({
       method: 'POST',
       path,

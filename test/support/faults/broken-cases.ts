@@ -11,7 +11,7 @@ import type { StatefulSetDescription } from '../statefulset-manifest.ts';
 import type { FaultCase } from './fault-case.ts';
 
 /** Only the broken revision has so little time: the others get ready whenever a slow machine gets to them. */
-const DEADLINE_SECONDS = 3;
+const DEADLINE_SECONDS = 6;
 /** The commit that mends it, with more time than any machine needs. */
 const MENDED = { image: 'app:2', progressDeadlineSeconds: 600 } as const;
 

@@ -64,7 +64,8 @@ export const CLICK_CASES: readonly FaultCase[] = [
       await scene.runs.cancel();
       expect(await untilPaused(scene)).toMatchObject({ by: 'Temporal UI' });
       await expectHeld(scene);
-      // The run that comes after it waits, and says so.
+      // The run that comes after it waits, and says so. It begins when the one before it has closed.
+      await scene.runs.until('the next is open', ([, , third]) => third?.status === 'RUNNING');
       expect(await scene.statuses()).toEqual(['COMPLETED', 'CANCELLED', 'RUNNING']);
       expect(await scene.runs.untilPhase('Paused')).toMatchObject({ paused: { by: 'Temporal UI' } });
       await scene.annotate({ [ANNOTATION.paused]: undefined });

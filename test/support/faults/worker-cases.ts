@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { expect } from '@jest/globals';
 
 import { ANNOTATION } from '../../../planners/names.ts';
-import type { KubernetesObject } from '../../../planners/objects.ts';
+import type { KubernetesObject, Pod } from '../../../planners/objects.ts';
 import { ApiProxy } from '../api-proxy.ts';
 import type { ApiProxyOptions } from '../api-proxy.ts';
 import type { ApiWrite } from '../api-write.ts';
@@ -127,7 +127,7 @@ export const WORKER_CASES: readonly FaultCase[] = [
   {
     name: 'another leader: a pause and a terminated run are still what they were',
     run: async (bench) => {
-      const scene = await bench.scene('remembered');
+      const scene = await bench.scene('remembered', { maxUnavailable: 1 });
       const first = await bench.worker(scene);
       await scene.deploy();
       await scene.apply({ image: 'app:2' });
@@ -137,11 +137,10 @@ export const WORKER_CASES: readonly FaultCase[] = [
       await first.kill();
       const second = await bench.worker(scene);
       await expectHealing(scene);
+      const updatedOf = (pods: readonly Pod[]) => pods.filter((pod) => imageOf(pod) === 'app:2').length;
+      const updated = updatedOf(await scene.pods());
       await scene.annotate({ [ANNOTATION.paused]: undefined });
-      await scene.untilPods(
-        'it goes on',
-        (pods) => pods.filter((pod) => imageOf(pod) === 'app:2').length > 2,
-      );
+      await scene.untilPods('it goes on', (pods) => updatedOf(pods) > updated);
       await scene.runs.terminate();
       await scene.untilSet('Stalled', isStalled);
       await second.stop();
