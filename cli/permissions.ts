@@ -12,7 +12,7 @@ export interface AccessRule {
   /** Absent: in all namespaces, or not namespaced. */
   readonly namespace?: string;
   readonly name?: string;
-  /** Verbs work without, but say less; or it is needed for ReplicationControllers alone. */
+  /** Verbs work without, but say less; or it is needed for ReplicationControllers, or for repositories, alone. */
   readonly optional?: boolean;
 }
 
@@ -37,6 +37,10 @@ export function operatorRules(
     ...each('apps', 'controllerrevisions', ['create'], { namespace, optional: true }),
     ...each('', 'namespaces', ['get'], { name: 'kube-system', optional: true }),
     ...each('coordination.k8s.io', 'leases', ['get'], { namespace: leaseNamespace, optional: true }),
+    ...each('', 'configmaps', ['get', 'list', 'create', 'update'], {
+      namespace: leaseNamespace,
+      optional: true,
+    }),
   ];
 }
 

@@ -76,7 +76,9 @@ function addWorkers(program: Command, attach: Attach): void {
       sourceOptions(
         program
           .command('up')
-          .description('follow one repository: a worker with that repository alone, in the foreground'),
+          .description(
+            'follow a repository: a worker with it, beside those of FAIRLEAD_REPOSITORIES, in the foreground',
+          ),
         '.',
       ),
     )
@@ -109,7 +111,8 @@ function sourceOptions(command: Command, repo?: string): Command {
     .option('--ssh-key-file <file>', 'private key for ssh, without a passphrase')
     .option('--known-hosts-file <file>', 'host keys that are trusted, for ssh')
     .option('--allowed-signers-file <file>', 'ssh keys of which one must have signed the commit')
-    .option('--gpg-keys-file <file>', 'public gpg keys of which one must have signed it');
+    .option('--gpg-keys-file <file>', 'public gpg keys of which one must have signed it')
+    .addHelpText('after', '\nObjects that name no namespace go to that of -n, here by default to "default".');
 }
 
 function workerOptions(command: Command): Command {
@@ -120,7 +123,7 @@ function workerOptions(command: Command): Command {
     )
     .option(
       '--metrics-address <address>',
-      'host:port of /metrics, /healthz, /readyz (FAIRLEAD_METRICS_ADDRESS)',
+      'host:port of /metrics, /healthz, /readyz and /hook (FAIRLEAD_METRICS_ADDRESS)',
     )
     .option('--log-level <level>', 'trace, debug, info, warn, error (FAIRLEAD_LOG_LEVEL)');
 }

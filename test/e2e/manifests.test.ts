@@ -113,6 +113,7 @@ describe('other manifests', () => {
         'web.yaml StatefulSet web',
         'web-apps-v1.yaml StatefulSet web',
         'worker.yaml Deployment fairlead-worker',
+        'repositories.yaml ConfigMap fairlead-repositories',
         'temporal-dev.yaml Deployment temporal',
         'sync-account.yaml Role deployer',
       ]),
