@@ -26,6 +26,7 @@ export function figuresOf(measurements: readonly [Measurement, ...Measurement[]]
     statusWritesPerPod: counts.statusWrites / pods,
     eventsPerPod: counts.events / pods,
     otherWritesPerPod: counts.otherWrites / pods,
+    dryRuns: counts.dryRuns,
     statusWrites: counts.statusWrites,
     failedWrites: counts.failedWrites,
     mostUnavailable: Math.max(...measurements.map((one) => one.mostUnavailable)),
@@ -56,7 +57,7 @@ export function figuresOfFix(broken: Measurement, fixed: Measurement, replicas: 
 
 /** The writes that replace or change a pod and went through. */
 function podWrites(writes: readonly ApiWrite[]): readonly ApiWrite[] {
-  return writes.filter(({ resource, code }) => resource === 'pods' && code < 400);
+  return writes.filter(({ resource, code, isDryRun }) => resource === 'pods' && code < 400 && !isDryRun);
 }
 
 /** The longest time between two writes to pods, seconds. */

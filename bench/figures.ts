@@ -16,6 +16,7 @@ export const FIGURES = {
   statusWritesPerPod: { label: '… status of the set', digits: 2 },
   eventsPerPod: { label: '… events', digits: 2 },
   otherWritesPerPod: { label: '… revisions and metadata', digits: 2 },
+  dryRuns: { label: 'requests that only try a write (dry runs), in all', digits: 0 },
   statusWrites: { label: 'status writes in all', digits: 0 },
   failedWrites: { label: 'writes that were refused or conflicted', digits: 0 },
   mostUnavailable: { label: 'pods not ready at once, at most', digits: 0 },

@@ -2,7 +2,7 @@
 
 import type { ApiWrite } from './audit-log.ts';
 
-type Kind = Exclude<keyof WriteCounts, 'writes' | 'failedWrites'>;
+type Kind = Exclude<keyof WriteCounts, 'writes' | 'failedWrites' | 'dryRuns'>;
 
 const POD_KINDS = new Map<string, Kind>([
   ['create', 'podCreates'],
@@ -25,6 +25,8 @@ export interface WriteCounts {
   readonly failedWrites: number;
   /** Leader election goes on whether or not anything is rolled out; not in `writes`. */
   readonly leaseWrites: number;
+  /** What only asked what would become of it, be it that it was refused: nothing is stored. Not in any of the above. */
+  readonly dryRuns: number;
 }
 
 /** Counts one user's writes. */
@@ -39,8 +41,13 @@ export function countWrites(writes: readonly ApiWrite[]): WriteCounts {
     writes: 0,
     failedWrites: 0,
     leaseWrites: 0,
+    dryRuns: 0,
   };
   for (const write of writes) {
+    if (write.isDryRun) {
+      counts.dryRuns += 1;
+      continue;
+    }
     const kind = kindOf(write);
     counts[kind] += 1;
     if (kind === 'leaseWrites') continue;

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from '@jest/globals';
 
-import { figuresOf, figuresOfFix } from '../../../bench/figures-of.ts';
+import { figuresOf, figuresOfFix, secondsUntilWrite } from '../../../bench/figures-of.ts';
 import type { Measurement } from '../../../bench/measured-set.ts';
 
 function measured(change: Partial<Measurement>): Measurement {
@@ -25,6 +25,26 @@ describe('figures of a measurement', () => {
       seconds: 22,
       statusSeconds: 22.1,
     });
+  });
+
+  it('of what only tries a write: it stores nothing, and is told by itself', () => {
+    const patch = { verb: 'patch', resource: 'pods', subresource: undefined, namespace: 'a', name: 'web-0' };
+    const create = { ...patch, verb: 'create', code: 409, isDryRun: true, at: 1_000 };
+    const writes = [
+      create,
+      { ...patch, code: 200, isDryRun: true, at: 2_000 },
+      { ...patch, code: 200, isDryRun: false, at: 3_000 },
+    ];
+    const one = measured({ writes });
+
+    expect(figuresOf([one], 1)).toMatchObject({
+      writesPerPod: 1,
+      podPatchesPerPod: 1,
+      podCreatesPerPod: 0,
+      failedWrites: 0,
+      dryRuns: 2,
+    });
+    expect(secondsUntilWrite(one, 0)).toBe(3);
   });
 
   it('of a broken revision and its fix: neither is called a rollout whose pods are all ready', () => {
