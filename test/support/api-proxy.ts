@@ -136,19 +136,20 @@ export class ApiProxy {
     }
     const url = new URL(request.url ?? '/', this.url);
     const method = request.method ?? 'GET';
-    if (method === 'GET' || method === 'HEAD' || isIgnored(url)) {
-      await this.#stream(request, response, url);
+    const body = await readAll(request);
+    if (method === 'GET' || method === 'HEAD' || isIgnored(url, body)) {
+      await this.#pass(request, body, response, url);
     } else {
-      await this.#write(request, response, url);
+      await this.#write(request, body, response, url);
     }
   }
 
-  async #stream(request: IncomingMessage, response: ServerResponse, url: URL): Promise<void> {
+  async #pass(request: IncomingMessage, body: Buffer, response: ServerResponse, url: URL): Promise<void> {
     const watch = url.searchParams.get('watch') === 'true' || url.searchParams.get('watch') === '1';
     if (await this.#act(this.#options.onRead?.({ path: url.pathname, watch }), response)) {
       return;
     }
-    const answer = await this.#forward(request, await readAll(request), response);
+    const answer = await this.#forward(request, body, response);
     response.writeHead(answer.statusCode ?? 502, endToEnd(answer.headers));
     // A watch without events would keep even the head of the answer back.
     response.flushHeaders();
@@ -160,8 +161,7 @@ export class ApiProxy {
     answer.pipe(response);
   }
 
-  async #write(request: IncomingMessage, response: ServerResponse, url: URL): Promise<void> {
-    const body = await readAll(request);
+  async #write(request: IncomingMessage, body: Buffer, response: ServerResponse, url: URL): Promise<void> {
     if (this.#closedToWorker) {
       return;
     }

@@ -42,19 +42,25 @@ const CANARIES =
   /^\/apis\/apps\/v1\/namespaces\/fairlead-system\/(?:statefulsets|daemonsets|deployments)(?:\/fairlead-canary)?$/;
 
 /** The list of the repositories that a worker follows: written by each leader, and by the clock. */
-const FOLLOWED_LIST = /\/configmaps\/fairlead-[-a-z0-9]+\.repositories$/;
+const FOLLOWED_LIST = /^fairlead-[-a-z0-9]+\.repositories$/;
 
 /**
  * Requests that change nothing that a rollout or a commit is about: leases (they are renewed by the clock), reviews, dry runs,
  * canaries, the list of repositories.
  */
-export function isIgnored(url: URL): boolean {
+export function isIgnored(url: URL, body: Buffer): boolean {
   return (
     CANARIES.test(url.pathname) ||
-    FOLLOWED_LIST.test(url.pathname) ||
+    isOfFollowedList(url, body) ||
     /^\/apis\/(coordination|authorization|authentication)\.k8s\.io\//.test(url.pathname) ||
     url.searchParams.get('dryRun') === 'All'
   );
+}
+
+function isOfFollowedList({ pathname }: URL, body: Buffer): boolean {
+  const [, name] = /\/configmaps(?:\/([^/]+))?$/.exec(pathname) ?? [];
+  if (name !== undefined) return FOLLOWED_LIST.test(name);
+  return pathname.endsWith('/configmaps') && FOLLOWED_LIST.test(parse(body).metadata?.name ?? '');
 }
 
 /** What stands in a key for a name that is another one in every run. */

@@ -168,9 +168,16 @@ describe('API proxy', () => {
       body: '{}',
     });
     await fetch(`${proxy.url}/api/v1/namespaces/ns/pods?dryRun=All`, { method: 'POST', body: '{}' });
+    const maps = `${proxy.url}/api/v1/namespaces/ns/configmaps`;
+    const make = async (name: string) =>
+      await fetch(maps, { method: 'POST', body: JSON.stringify({ metadata: { name } }) });
+    await make('fairlead-two.repositories');
+    await fetch(`${maps}/fairlead-two.repositories`, { method: 'PUT', body: '{}' });
 
-    expect(seen).toHaveLength(2);
+    expect(seen).toHaveLength(4);
     expect(proxy.writes).toEqual([]);
+    await make('fairlead-two');
+    expect(proxy.writes.map(({ key }) => key)).toEqual(['create configmaps fairlead-two']);
   });
 });
 
