@@ -18,8 +18,8 @@ are measured in turn: built-in, Fairlead, built-in, … *built-in* is the contro
 StatefulSets with the feature gate MaxUnavailableStatefulSet, without which it takes one pod at a time. *Fairlead* is one worker
 process. What each wrote is counted in the apiserver's audit log, whatever the answer was; renewals of the Lease (one a second) are
 not counted, as the built-in controller runs without leader election here; what only tries a write (Fairlead asks for the first pods of
-a revision whether the apiserver would take them, before it takes any out of service) stores nothing, and has a line of its own. CPU and memory are those of the worker and of
-kube-controller-manager, which also looks after everything else in the cluster, the pods of both sides included. Temporal actions
+a revision whether the apiserver would take them, before it takes any out of service) stores nothing, and has a line of its own. CPU and
+memory are those of the worker and of kube-controller-manager, which also looks after everything else in the cluster, the pods of both sides included. Temporal actions
 are counted as Temporal Cloud bills them.
 
 Each scenario is listed with its newest result. Where that is of another worker than the one of today, or does not say of which, it is

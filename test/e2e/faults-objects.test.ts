@@ -8,7 +8,6 @@ import { CLICK_CASES } from '../support/faults/click-cases.ts';
 import { runFaultCases, useBenches } from '../support/faults/fault-case.ts';
 import { NODE_CASES } from '../support/faults/node-cases.ts';
 import { ROLLOVER_CASES } from '../support/faults/rollover-cases.ts';
-import { patient } from '../support/patience.ts';
 
 describe('a StatefulSet in trouble', () => {
   const bench = useBenches({ owner: 'faults' });
@@ -25,7 +24,7 @@ describe('a StatefulSet in trouble', () => {
       await scene.apply({ image: 'app:bad' });
       await scene.untilHeldAt('app:bad', [4, 5]);
       const since = await scene.apply({ image: 'app:2' });
-      expect(await scene.untilFirstPodAt('app:2', since)).toBeLessThan(patient(5_000));
+      expect(await scene.untilFirstPodAt('app:2', since)).toBeLessThan(5_000);
       await scene.untilDone();
       await scene.judge();
     },

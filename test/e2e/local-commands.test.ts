@@ -12,7 +12,7 @@ import { findBinaries } from '../../local/binaries.ts';
 import { openClusterClient } from '../../local/cluster-client.ts';
 import { identifyProcess } from '../../local/processes.ts';
 import type { CliProcessRun } from '../support/cli-process.ts';
-import { COMMAND_LOOK_MS, found } from '../support/eventually.ts';
+import { found } from '../support/eventually.ts';
 import { itInFull } from '../support/full-suite.ts';
 import { runCliProcess } from '../support/cli-process.ts';
 
@@ -108,14 +108,8 @@ describe('fairlead local', () => {
       TEMPORAL_ADDRESS: after.temporalAddress,
     });
     const environment = { ...variables, PATH: process.env['PATH'] ?? '' };
-    // Each of its questions has three seconds, and the servers have just begun.
-    let bad: string | undefined;
-    const isWell = async () => {
-      const check = await runCliProcess(['check'], { environment });
-      bad = /✗.*/.exec(check.out)?.[0];
-      return check.code === 0 && bad === undefined ? true : undefined;
-    };
-    await found('all is well', isWell, 30_000, () => bad ?? '', COMMAND_LOOK_MS);
+    const check = await runCliProcess(['check'], { environment });
+    expect({ code: check.code, bad: /✗.*/.exec(check.out)?.[0] }).toEqual({ code: 0, bad: undefined });
 
     // A cluster of somebody who has not installed it.
     const client = await openClusterClient(after.kubeconfig);

@@ -24,7 +24,6 @@ import { found } from './eventually.ts';
 import type { FileChange } from './git-repository.ts';
 import { TestRepository } from './git-repository.ts';
 import { GitServer } from './git-server.ts';
-import { patient } from './patience.ts';
 import { withEtcd } from './shared-control-plane.ts';
 import { makeSshSigners } from './signing-keys.ts';
 import { configMap } from './small-manifests.ts';
@@ -40,7 +39,7 @@ const CLUSTER = 'bad-inputs';
 /** The good repository. */
 export const NEIGHBOUR = 'good';
 /** Milliseconds from a push until it is in the cluster: the interval with its jitter, and room for a machine that is busy otherwise. */
-const ON_TIME_MS = 2_400 + patient(20_000);
+const ON_TIME_MS = 2_400 + 20_000;
 /** Where the manifests of the bad repository are. */
 export const FOLDER = 'deploy/web';
 export const TOKEN = 'planted-token-1f7c03';
