@@ -2,7 +2,7 @@
 
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { readdir, readlink } from 'node:fs/promises';
+import { cp, mkdtemp, readdir, readlink, rmdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -19,6 +19,19 @@ export function mountsRoom(): boolean {
     return false;
   } finally {
     rmSync(folder, { recursive: true });
+  }
+}
+
+/** A file system of so many kB takes a folder's place, filled before: who reads the folder meanwhile always finds what it holds. */
+export async function moveToSmallRoom(folder: string, kilobytes: number): Promise<void> {
+  const filled = await mkdtemp(join(tmpdir(), 'fairlead-room-'));
+  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${String(kilobytes)}k`, 'tmpfs', filled]);
+  try {
+    await cp(folder, filled, { recursive: true });
+    execFileSync('mount', ['--bind', filled, folder]);
+  } finally {
+    execFileSync('umount', [filled]);
+    await rmdir(filled);
   }
 }
 
