@@ -73,15 +73,31 @@ export class Stage {
 
   /** Runs a command line as the operator, shows it and what it printed. Rejects unless it ends with exit code 0. */
   async fairlead(...words: readonly string[]): Promise<string> {
+    return await this.fairleadUntil(() => true, 0, ...words);
+  }
+
+  /**
+   * The same, run again until its output is as `isEnough` wants it, for so many milliseconds; only the last output is shown, and
+   * returned, whether it was enough or not.
+   */
+  async fairleadUntil(
+    isEnough: (output: string) => boolean,
+    timeoutMs: number,
+    ...words: readonly string[]
+  ): Promise<string> {
     const { screen } = this;
     screen.say(screen.colors.bold(`  $ fairlead ${words.map(shellWord).join(' ')}`));
-    const { code, out, err } = await runCommand(words, this.#operator, this.signal);
-    screen.quote(`${out}${err}`);
-    if (code !== 0) {
-      const said = err.trim() === '' ? out.trim() : err.trim();
-      throw new Error(`fairlead ${words.join(' ')} ended with exit code ${String(code)}: ${said}`);
+    const end = Date.now() + timeoutMs;
+    for (;;) {
+      const { code, out, err } = await runCommand(words, this.#operator, this.signal);
+      const isLast = code !== 0 || isEnough(out) || Date.now() >= end;
+      if (isLast) screen.quote(`${out}${err}`);
+      if (code !== 0) {
+        const said = err.trim() === '' ? out.trim() : err.trim();
+        throw new Error(`fairlead ${words.join(' ')} ended with exit code ${String(code)}: ${said}`);
+      }
+      if (isLast) return out;
     }
-    return out;
   }
 
   /** An object of the core group as the apiserver has it now; undefined if there is none. */

@@ -43,19 +43,12 @@ async function api(stage: Stage): Promise<string> {
     ),
   );
   withinBudget(stage, second.at);
-  check(await tellsOfSecond(stage), 'the history does not tell of the second revision');
+  // A rollout is recorded right after the object is Ready.
+  const isTold = (history: string) => /^ *2 .*Succeeded/m.test(history);
+  const history = await stage.fairleadUntil(isTold, RECORDED_MS, 'rollout', 'history', 'deploy/api');
+  check(isTold(history), 'the history does not tell of the second revision');
   check(fewest >= API_REPLICAS, `only ${String(fewest)} of ${String(API_REPLICAS)} were ready at a time`);
   return `api v2 after web v7, never fewer than ${String(fewest)} ready`;
-}
-
-/** A rollout is recorded right after the object is Ready. */
-async function tellsOfSecond(stage: Stage): Promise<boolean> {
-  const end = Date.now() + RECORDED_MS;
-  for (;;) {
-    const history = await stage.fairlead('rollout', 'history', 'deploy/api');
-    if (/^ *2 .*Succeeded/m.test(history)) return true;
-    if (Date.now() > end) return false;
-  }
 }
 
 const apiFile = (tag: string) => ({ 'api.yaml': apiManifest(apiImageOf(tag)) });
