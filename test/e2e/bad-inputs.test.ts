@@ -6,7 +6,7 @@
 import { execFileSync } from 'node:child_process';
 import { createHmac, randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { readFile, readdir, rm, truncate, writeFile } from 'node:fs/promises';
+import { readFile, readdir, rename, truncate, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 
@@ -401,8 +401,9 @@ describe('commits', () => {
         await track.git.git('branch', '--move', 'main', 'other');
         track.server.root = track.git.path;
         await unreadable(track, /^RefNotFound: https:\S+ has no branch or tag main\. Set `ref` to/);
-        // Nobody is to see what is only half of it.
+        // Nobody is to see what is only half of it, nor a look that is under way already: they come one after the other.
         track.server.behaviour = 503;
+        await unreadable(track, /^SourceUnreachable: .*503/);
         await track.git.git('branch', '--move', 'other', 'main');
         await track.git.git('tag', 'main', 'refs/base');
         track.server.behaviour = 'serve';
@@ -564,11 +565,13 @@ describe('servers', () => {
         if (!entry.isFile()) continue;
         const file = join(entry.parentPath, entry.name);
         const bytes = await readFile(file);
-        await rm(file);
+        // Renamed: git gives nobody the right to write into them.
+        const broken = join(mirror, 'broken');
         await writeFile(
-          file,
+          broken,
           bytes.map((byte, index) => (index % 10 === 9 ? 255 - byte : byte)),
         );
+        await rename(broken, file);
       }
       return true;
     } catch (error) {

@@ -102,6 +102,9 @@ export const WORKER_CASES: readonly FaultCase[] = [
         leader.freeze();
         await untilLeading(standby);
         await sees(scene);
+        // A write that had passed its guard when it was frozen goes with its connection: only what the woken one begins is judged.
+        proxy.closeToWorker();
+        proxy.openToWorker();
         const written = proxy.writes.length;
         leader.wake();
         await leader.untilLine(resigned, TAKEOVER_MS);
