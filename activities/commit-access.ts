@@ -232,10 +232,10 @@ export class CommitAccess {
     objects: readonly PreparedObject[],
   ): Promise<void> {
     const { runId, startedAt, heal } = input;
-    // Its cancellation is on its way; who has deleted its inventory shall not find it again.
-    if (!context.isFollowed(input.repository)) return;
     const claim = heal === undefined ? await claimOf(context, input, objects) : undefined;
     await context.store.update((present) => {
+      // Its cancellation is on its way; who has deleted its inventory shall not find it again.
+      if (!context.isFollowed(input.repository)) return undefined;
       if (claim !== undefined && isLost(present)) return claim(present);
       const { commit } = present.status;
       const isShown = commit?.runId === runId;

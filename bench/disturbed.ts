@@ -2,7 +2,7 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { atMost, atMostInEveryRun } from './bars.ts';
+import { atMostInEveryRun } from './bars.ts';
 import type { Figures } from './figures.ts';
 import { figuresOf, secondsUntilWrite } from './figures-of.ts';
 import type { MeasuredSet } from './measured-set.ts';
@@ -60,7 +60,7 @@ export const DISTURBED: readonly Scenario[] = [
     simulation: { 'ready-delay': '2s' },
     conditions: 'the whole budget held by a revision whose image does not exist, then a good one',
     rollOnce: supersede,
-    bars: (samples) => [atMost(samples, 'firstWriteSeconds', 5)],
+    bars: (samples) => [atMostInEveryRun(samples, 'firstWriteSeconds', 5, 'it waits for no broken pod')],
   }),
   oneSided({
     name: 'crash',
@@ -71,7 +71,7 @@ export const DISTURBED: readonly Scenario[] = [
       'ready 2 s after their start; SIGKILL when a third of them is new, another worker started at once',
     rollOnce: crash,
     bars: (samples) => [
-      atMost(samples, 'resumedSeconds', 10),
+      atMostInEveryRun(samples, 'resumedSeconds', 10, 'nobody has to do anything'),
       atMostInEveryRun(samples, 'podDeletesPerPod', 1, 'no more deletes than pods'),
     ],
   }),

@@ -1,6 +1,6 @@
 /** Scenarios of our side alone: what the built-in controller does not do, or where only we have a bar. */
 
-import { atMost, medianOf } from './bars.ts';
+import { atMost, atMostInEveryRun, medianOf } from './bars.ts';
 import type { FigureName, Figures } from './figures.ts';
 import { figuresOf, longestGap } from './figures-of.ts';
 import { MeasuredSet } from './measured-set.ts';
@@ -127,8 +127,8 @@ export const ONE_SIDED: readonly Scenario[] = [
     simulation: { 'ready-delay': '2s' },
     conditions: 'ready 2 s after their start',
     bars: (samples) => [
-      atMost(samples, 'maxRssMiB', 500),
-      atMost(samples, 'longestGapSeconds', 3, 'without a gap: pods are ready after 2 s'),
+      atMostInEveryRun(samples, 'maxRssMiB', 500, 'it may have 768'),
+      atMostInEveryRun(samples, 'longestGapSeconds', 3, 'without a gap: pods are ready after 2 s'),
     ],
   }),
 ];

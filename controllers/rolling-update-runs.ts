@@ -8,7 +8,7 @@ import type { Wisher } from '../kubernetes/wish-edits.ts';
 import { isOpenRun } from '../planners/open-runs.ts';
 import type { FailingStep, UpdateRun } from '../planners/rolling-update-run.ts';
 import { PAUSED_ACTIVITY } from '../planners/rolling-update-run.ts';
-import { workflowTaskQueue } from '../workflows/messages.ts';
+import { WORKFLOW_TASK_TIMEOUT_MS, workflowTaskQueue } from '../workflows/messages.ts';
 import type { WishVerb } from '../workflows/operator-wishes.ts';
 import type { RollingUpdateInput, UpdateCall } from '../workflows/rolling-update-messages.ts';
 import {
@@ -61,6 +61,7 @@ export async function startRollingUpdate(client: Client, input: RollingUpdateInp
     signalArgs: [call],
     workflowId,
     taskQueue: workflowTaskQueue(cluster),
+    workflowTaskTimeout: WORKFLOW_TASK_TIMEOUT_MS,
     args: [input],
     workflowIdReusePolicy: 'ALLOW_DUPLICATE',
     memo: { clusterUid, ...(next !== undefined && { next }) },

@@ -8,6 +8,7 @@ import type { Wish } from '../planners/workload.ts';
 import type { RolloutInput } from '../workflows/messages.ts';
 import {
   ROLLOUT_WORKFLOW,
+  WORKFLOW_TASK_TIMEOUT_MS,
   objectChangedSignal,
   rolloutSupersededSignal,
   workflowTaskQueue,
@@ -52,6 +53,7 @@ export async function startRun(start: StartRun): Promise<RunningRun | undefined>
       ...startOptions(input, wanted),
       workflowId,
       taskQueue: workflowTaskQueue(known.cluster),
+      workflowTaskTimeout: WORKFLOW_TASK_TIMEOUT_MS,
       args: [input],
       workflowIdConflictPolicy: 'FAIL',
       workflowIdReusePolicy: 'ALLOW_DUPLICATE',

@@ -17,7 +17,7 @@ import type { CommitEnd } from '../workflows/commit-end.ts';
 import { describeEnd } from '../workflows/commit-end.ts';
 import type { commit } from '../workflows/commit.ts';
 import type { OperatorMessage } from '../workflows/messages.ts';
-import { workflowTaskQueue } from '../workflows/messages.ts';
+import { WORKFLOW_TASK_TIMEOUT_MS, workflowTaskQueue } from '../workflows/messages.ts';
 import type { SearchAttributeName } from '../workflows/search-attributes.ts';
 import type {
   CommitInput,
@@ -276,6 +276,7 @@ export class SyncRuns {
     return {
       workflowId: syncWorkflowId(cluster, repository),
       taskQueue: workflowTaskQueue(cluster),
+      workflowTaskTimeout: WORKFLOW_TASK_TIMEOUT_MS,
       args: [input] as [SyncInput],
       staticSummary: `repository ${repository}`,
       ...(searchAttributes.includes('KubeCluster') && {

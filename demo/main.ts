@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 /**
  * `npm run demo`: the whole story of a few commits on real servers, judged by what the cluster and Temporal say; everything is
- * taken down at the end. `npm start` (`--keep`): the first two steps, and then all of it stays for playing until Ctrl-C.
+ * taken down at the end. `npm start` (`--keep`): the first two steps, or the whole story (`--all`), and then all of it stays for playing
+ * until Ctrl-C.
  */
 
 import { isLiveTerminal } from '../cli/io.ts';
@@ -14,7 +15,7 @@ import { WORKLOAD_FILE } from './manifests.ts';
 import { Screen } from './screen.ts';
 import { withStage } from './set-up.ts';
 import type { Stage } from './stage.ts';
-import type { StepResult } from './step.ts';
+import type { Step, StepResult } from './step.ts';
 import { playSteps } from './step.ts';
 import { STEP_OF_AGENT } from './step-of-agent.ts';
 import { STEP_OF_API } from './step-of-api.ts';
@@ -22,6 +23,20 @@ import { STEP_OF_LEGACY } from './step-of-legacy.ts';
 import { STEP_OF_TEMPORAL } from './step-of-temporal.ts';
 import { STEPS_OF_COMMITS } from './steps-of-commits.ts';
 import { STEPS_OF_VERBS } from './steps-of-verbs.ts';
+
+const HELP = `usage: demo [--keep [--all]]
+  --keep  play the first two steps, then leave everything running until Ctrl-C
+  --all   with --keep: play every step before
+`;
+
+const STEPS: readonly Step[] = [
+  ...STEPS_OF_COMMITS,
+  ...STEPS_OF_VERBS,
+  STEP_OF_AGENT,
+  STEP_OF_API,
+  STEP_OF_LEGACY,
+  STEP_OF_TEMPORAL,
+];
 
 const INTERRUPTED = 130;
 const USAGE = 2;
@@ -33,10 +48,9 @@ const FOREVER_MS = 2 ** 31 - 1;
 
 async function main(words: readonly string[]): Promise<number> {
   const keep = words.includes('--keep');
-  if (words.some((word) => word !== '--keep')) {
-    process.stderr.write(
-      'usage: demo [--keep]\n  --keep  play the first two steps, then leave everything running\n',
-    );
+  const steps = !keep || words.includes('--all') ? STEPS : STEPS.slice(0, 2);
+  if (words.some((word) => word !== '--keep' && word !== '--all')) {
+    process.stderr.write(HELP);
     return USAGE;
   }
   const interrupted = interruption();
@@ -46,11 +60,11 @@ async function main(words: readonly string[]): Promise<number> {
   try {
     const results = await withStage(
       { screen, interrupted, name: keep ? KEPT_NAME : undefined },
-      async (stage) => (keep ? await playAndKeep(stage, interrupted) : await playAll(stage, interrupted)),
+      async (stage) => await (keep ? playAndKeep : playAll)(stage, steps, interrupted),
     );
     printClosingTable(screen, results, performance.now() - begun);
     screen.print(
-      `everything is taken down${keep ? '' : ', and the Temporal UI with it: `npm start` leaves it running'}\n`,
+      `everything is taken down${keep ? '' : ', and the Temporal UI with it: `npm start -- --all` leaves it running'}\n`,
     );
     return results.every(({ ok }) => ok) ? 0 : 1;
   } catch (error) {
@@ -78,29 +92,34 @@ class StoryFailed extends Error {
   }
 }
 
-async function playAll(stage: Stage, interrupted: AbortSignal): Promise<readonly StepResult[]> {
-  const results = await playSteps(
-    stage,
-    [...STEPS_OF_COMMITS, ...STEPS_OF_VERBS, STEP_OF_AGENT, STEP_OF_API, STEP_OF_LEGACY, STEP_OF_TEMPORAL],
-    interrupted,
-  );
+async function playAll(
+  stage: Stage,
+  steps: readonly Step[],
+  interrupted: AbortSignal,
+): Promise<readonly StepResult[]> {
+  const results = await playSteps(stage, steps, interrupted);
   if (results.some(({ ok }) => !ok)) throw new StoryFailed(results);
   return results;
 }
 
 /** The steps, and then until Ctrl-C; a worker or a server that ends meanwhile is a failure. */
-async function playAndKeep(stage: Stage, interrupted: AbortSignal): Promise<readonly StepResult[]> {
-  const results = await playSteps(stage, STEPS_OF_COMMITS.slice(0, 2), interrupted);
-  if (results.some(({ ok }) => !ok)) throw new StoryFailed(results);
+async function playAndKeep(
+  stage: Stage,
+  steps: readonly Step[],
+  interrupted: AbortSignal,
+): Promise<readonly StepResult[]> {
+  const results = await playAll(stage, steps, interrupted);
   const { screen, repository, controlPlane } = stage;
   const { path } = repository;
+  const version = Number(/\/web:v(\d+)$/m.exec(await repository.read(WORKLOAD_FILE))?.[1]);
+  const [here, next] = [`web:v${String(version)}`, `web:v${String(version + 1)}`];
   screen.head('Everything runs until Ctrl-C. In another terminal:');
   for (const line of [
     shellAlias('fairlead', [process.execPath, CLI]),
     `eval "$(fairlead local env --name ${KEPT_NAME})"`,
     '',
     `# the repository is ${path}; Temporal UI: ${controlPlane.temporalUiAddress}; three things to try:`,
-    `sed -i.bak s/web:v2/web:v3/ ${shellWord(`${path}/${WORKLOAD_FILE}`)} && git -C ${shellWord(path)} commit -qam "web v3"`,
+    `sed -i.bak s/${here}/${next}/ ${shellWord(`${path}/${WORKLOAD_FILE}`)} && git -C ${shellWord(path)} commit -qam "${next}"`,
     'fairlead rollout pause sts/web --reason "just looking"   # and: rollout resume',
     'fairlead rollout undo sts/web',
   ]) {

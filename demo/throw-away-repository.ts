@@ -1,7 +1,7 @@
 /** A git repository that lives as long as the demo. */
 
 import { execFile } from 'node:child_process';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
@@ -43,6 +43,11 @@ export class ThrowAwayRepository {
     await this.#git('add', '--all');
     await this.#git('commit', '--quiet', '--message', message);
     return { sha: await this.head(), message, at };
+  }
+
+  /** A file of the working copy. */
+  async read(name: string): Promise<string> {
+    return await readFile(join(this.path, name), 'utf8');
   }
 
   /** The commit that `main` names. */

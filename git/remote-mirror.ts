@@ -133,6 +133,8 @@ export class RemoteMirror {
       await this.#exclusively(async () => {
         if (renewals.get(this.#directory) === renewed) await this.#renew(sha, signal);
       }, signal);
+      // It may have been made anew for another commit.
+      await this.ensureCommit(sha, signal);
       return await work(this.#directory);
     }
   }

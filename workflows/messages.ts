@@ -132,6 +132,12 @@ export function workflowTaskQueue(cluster: string): string {
   return `fairlead-${cluster}`;
 }
 
+/**
+ * After how long Temporal gives a step of a workflow, which takes milliseconds, to another worker: what a killed one had in its hands goes
+ * on when its Lease is free, too. Temporal's own default, ten seconds, would be the longest of all that is waited for.
+ */
+export const WORKFLOW_TASK_TIMEOUT_MS = 5_000;
+
 /** Activities that plan or write: polled only by the holder of the Lease. */
 export function leaderTaskQueue(cluster: string): string {
   return `fairlead-${cluster}-leader`;

@@ -12,6 +12,7 @@ import {
 import { RETRY } from './commit-end.ts';
 import { commit } from './commit.ts';
 import type { OperatorMessage } from './messages.ts';
+import { WORKFLOW_TASK_TIMEOUT_MS } from './messages.ts';
 import type { SyncInput, WantedCommit } from './sync-messages.ts';
 import { commitWorkflowId } from './sync-messages.ts';
 
@@ -32,6 +33,7 @@ export async function startCommit(
   ].filter(([name]) => searchAttributes.includes(name));
   return await startChild(commit, {
     workflowId: commitWorkflowId(cluster, repository, wanted.sha),
+    workflowTaskTimeout: WORKFLOW_TASK_TIMEOUT_MS,
     args: [
       {
         cluster,

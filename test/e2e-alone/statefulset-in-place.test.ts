@@ -1,4 +1,4 @@
-/** Updates in place: seed 003's example to the order and the time, in both workload APIs. */
+/** Updates in place: seed 003's example to the order and the time; in both workload APIs in the full suite. */
 
 import { describe, expect, it } from '@jest/globals';
 

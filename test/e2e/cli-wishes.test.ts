@@ -1,4 +1,4 @@
-/** The verbs that steer a rollout, against real servers and a real worker, in both workload APIs. */
+/** The verbs that steer a rollout, against real servers and a real worker; in both workload APIs in the full suite. */
 
 import { describe, expect, it } from '@jest/globals';
 

@@ -1,4 +1,4 @@
-/** The verbs that look, and what goes wrong, against real servers and a real worker, in both workload APIs. */
+/** The verbs that look, and what goes wrong, against real servers and a real worker; in both workload APIs in the full suite. */
 
 import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';

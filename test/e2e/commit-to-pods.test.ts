@@ -261,6 +261,23 @@ describe('a commit becomes a finished rollout', () => {
     120_000,
   );
 
+  it(
+    "what a killed worker had in its hands is nobody's for five seconds, in runs of every kind",
+    both(async (side) => {
+      const temporal = side.temporal();
+      const seconds = new Map<string, Set<number>>();
+      for await (const { workflowId, runId } of temporal.workflow.list()) {
+        const { type, raw } = await temporal.workflow.getHandle(workflowId, runId).describe();
+        const timeout = Number(raw.executionConfig?.defaultWorkflowTaskTimeout?.seconds);
+        seconds.set(type, (seconds.get(type) ?? new Set()).add(timeout));
+      }
+      expect(seconds).toEqual(
+        new Map(['rollout', 'sync', 'commit'].map((type) => [type, new Set([5])] as const)),
+      );
+    }),
+    60_000,
+  );
+
   itInFull(
     'what a rollout may go back to is pruned once there is nothing to go back for',
     both(async (side) => {

@@ -98,7 +98,7 @@ describe('usage of the demo', () => {
     'refuses words that it does not know, with exit code 2',
     async () => {
       const { code, err } = await runDemo(['--kept'], tmpdir());
-      expect(err).toContain('usage: demo [--keep]');
+      expect(err).toContain('usage: demo [--keep [--all]]');
       expect(code).toBe(2);
     },
     TIMEOUT_MS,

@@ -1,4 +1,4 @@
-/** The Deployment as its users see it, by rule, in both workload APIs from one table. */
+/** The Deployment as its users see it, by rule, from one table; in both workload APIs in the full suite. */
 
 import { describe, expect, it } from '@jest/globals';
 

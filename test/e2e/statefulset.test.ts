@@ -103,7 +103,7 @@ function useGround(api: WorkloadApi) {
 const GROUNDS = APIS.map((api) => ({ api, ground: useGround(api) }));
 const inLane = useLanes(4);
 
-describe.each(GROUNDS)('StatefulSet ($api)', ({ ground }) => {
+describe.each(GROUNDS)('StatefulSet ($api)', ({ api, ground }) => {
   const { describeSet, deploy, update, untilSet, untilRevisions } = ground;
 
   it(
@@ -450,6 +450,39 @@ describe.each(GROUNDS)('StatefulSet ($api)', ({ ground }) => {
     }),
     PATIENCE_MS,
   );
+
+  // The built-in API has no such field.
+  if (api !== 'apps/v1')
+    it(
+      'is held by spec.paused, while it scales, and goes on when that is taken back',
+      inLane(async () => {
+        const cluster = ground.cluster();
+        const description = await deploy({ parallel: true });
+        const { namespace } = description;
+        const images = async () =>
+          (await cluster.pods(namespace, 'web')).map(({ spec }) => spec.containers[0]?.image);
+        const pause = async (paused: boolean) =>
+          await cluster.client.patch(cluster.setPath(namespace, 'web'), 'merge', { spec: { paused } });
+        await pause(true);
+        await cluster.applySet({ ...description, image: 'app:2', replicas: 4 });
+        const held = await untilSet(
+          description,
+          'scaled and held',
+          ({ metadata, status }) =>
+            status?.observedGeneration === metadata.generation &&
+            status?.readyReplicas === 4 &&
+            (status.conditions ?? []).some(
+              ({ type, reason }) => type === 'Reconciling' && reason === 'Paused',
+            ),
+        );
+        expect(held.spec).toMatchObject({ paused: true });
+        expect((await images()).slice(0, 3)).toEqual(['app:1', 'app:1', 'app:1']);
+        await pause(false);
+        await untilSet(description, 'rolled out', (set) => set.status?.updatedReplicas === 4 && isReady(set));
+        expect(await images()).toEqual(['app:2', 'app:2', 'app:2', 'app:2']);
+      }),
+      PATIENCE_MS,
+    );
 
   it(
     'heals: a deleted pod, a failed pod, a pod that lost its identity label',

@@ -5,16 +5,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from '@jest/globals';
 
 import { ANNOTATION } from '../../../planners/names.ts';
-import { IS_FULL } from '../full-suite.ts';
 import { imageOf, isPodReady, nameOf, uidOf } from '../scene.ts';
 import type { Scene } from '../scene.ts';
 import type { Bench, FaultCase } from './fault-case.ts';
 
-/**
- * How long Temporal stays away, seconds: more than the deadline below, and than 10, for the first revision of a new workload takes 5 s
- * without Temporal, and what follows takes some more.
- */
-const AWAY_SECONDS = IS_FULL ? 60 : 25;
+/** How long Temporal stays away, seconds: more than the deadline below. */
+const AWAY_SECONDS = 60;
 
 /** Longer than it takes to notice that Temporal is away, and to go on when it is back; shorter than it stays away. */
 const DEADLINE = { progressDeadlineSeconds: 20, onDeadline: 'Rollback' } as const;
