@@ -56,7 +56,7 @@ describe.each(PAIRS)(
         await Promise.all([home.untilDone(), away.untilDone()]);
         for (const scene of [home, away]) {
           expect(await scene.statuses()).toEqual(['COMPLETED', 'COMPLETED']);
-          expect(await scene.warnings()).toEqual([]);
+          await scene.expectWarnings([]);
           await scene.judge();
         }
       }),
@@ -113,7 +113,7 @@ describe.each(PAIRS)(
         await home.apply({ image: 'app:2' });
         await home.untilDone();
         expect(await home.statuses()).toEqual(['COMPLETED', 'FAILED', 'COMPLETED']);
-        expect(await home.warnings()).toEqual([]);
+        await home.expectWarnings([]);
         await home.judge();
       }),
       PATIENCE_MS,
@@ -139,7 +139,7 @@ describe.each(PAIRS)(
         await home.annotate({ [ANNOTATION.retried]: JSON.stringify({ at: new Date().toISOString() }) });
         await home.untilDone();
         expect(await home.statuses()).toEqual(['COMPLETED', 'TERMINATED', 'COMPLETED']);
-        expect(await home.warnings()).toEqual(['RunOfAnotherCluster']);
+        await home.expectWarnings(['RunOfAnotherCluster']);
         await home.judge();
       }),
       PATIENCE_MS,

@@ -55,6 +55,7 @@ export class Cluster {
     return await this.createNamespaceNamed(`${prefix}-${Math.random().toString(36).slice(2, 8)}`);
   }
 
+  /** With the account that its pods run as: until there is one, the apiserver refuses them, and that is told as it should be. */
   async createNamespaceNamed(name: string): Promise<string> {
     await this.client.create(
       { group: '', version: 'v1', resource: 'namespaces' },
@@ -64,6 +65,14 @@ export class Cluster {
         metadata: { name },
       },
     );
+    const account = {
+      group: '',
+      version: 'v1',
+      resource: 'serviceaccounts',
+      namespace: name,
+      name: 'default',
+    };
+    await this.until(account, 'there', () => true);
     return name;
   }
 

@@ -272,10 +272,12 @@ export class Scene<K extends DescribedKindName = 'StatefulSet'> {
     return find(events) as EventObject;
   }
 
-  /** The reasons of the warnings on the workload, each once, sorted. */
-  async warnings(): Promise<readonly string[]> {
-    const events = await this.events();
-    return [...new Set(events.filter(({ type }) => type === 'Warning').map(({ reason }) => reason))].sort();
+  /** The workload has warnings for these reasons (sorted), and no others: a failure says what they say. */
+  async expectWarnings(reasons: readonly string[]): Promise<void> {
+    const told = (await this.events()).filter(({ type }) => type === 'Warning');
+    const others = told.filter(({ reason }) => !reasons.includes(reason));
+    expect(others.map(({ reason, message }) => `${reason}: ${message}`)).toEqual([]);
+    expect([...new Set(told.map(({ reason }) => reason))].sort()).toEqual(reasons);
   }
 
   /** The outside checker's verdict: fails on any violation of budget, order, ownership, and on anything deleted twice. */

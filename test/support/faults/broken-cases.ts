@@ -45,7 +45,7 @@ const broken = ({ name, isForFull, set, taken }: Broken): FaultCase => ({
       expect(after.map(uidOf)).toEqual(before.map(uidOf));
     }
     expect(await scene.statuses()).toEqual(['COMPLETED', 'CANCELLED', 'COMPLETED']);
-    expect(await scene.warnings()).toEqual([]);
+    await scene.expectWarnings([]);
     await scene.judge();
   },
 });
@@ -64,7 +64,7 @@ const firstBroken = (
     await scene.apply({ image: 'app:2' });
     await scene.untilDone();
     expect(await scene.statuses()).toEqual(['CANCELLED', 'COMPLETED']);
-    expect(await scene.warnings()).toEqual([]);
+    await scene.expectWarnings([]);
     await scene.judge();
   },
 });
@@ -108,7 +108,7 @@ export const BROKEN_CASES: readonly FaultCase[] = [
       await scene.apply(MENDED);
       await scene.untilDone();
       expect(await scene.statuses()).toEqual(['COMPLETED', 'CANCELLED', 'COMPLETED']);
-      expect(await scene.warnings()).toEqual(['ProgressDeadlineExceeded']);
+      await scene.expectWarnings(['ProgressDeadlineExceeded']);
       await scene.judge();
     },
   },
@@ -135,7 +135,7 @@ export const BROKEN_CASES: readonly FaultCase[] = [
       await scene.untilDone();
       expect(await scene.statuses()).toEqual(['COMPLETED', 'CANCELLED', 'COMPLETED']);
       expect((await scene.events()).map(({ reason }) => reason)).toContain('RolloutPaused');
-      expect(await scene.warnings()).toEqual(['ProgressDeadlineExceeded']);
+      await scene.expectWarnings(['ProgressDeadlineExceeded']);
       await scene.judge();
     },
   },
@@ -187,7 +187,7 @@ export const BROKEN_CASES: readonly FaultCase[] = [
       expect(await scene.statuses()).toEqual(['COMPLETED', 'COMPLETED', 'COMPLETED']);
       expect((await scene.runs.result(runs[1]?.runId ?? '')).outcome).toBe('RolledBack');
       expect((await scene.runs.result(runs[2]?.runId ?? '')).outcome).toBe('Succeeded');
-      expect(await scene.warnings()).toEqual(['ProgressDeadlineExceeded', 'RolledBack', 'RolloutRolledBack']);
+      await scene.expectWarnings(['ProgressDeadlineExceeded', 'RolledBack', 'RolloutRolledBack']);
       await scene.judge();
     },
   },

@@ -71,7 +71,7 @@ export const CLICK_CASES: readonly FaultCase[] = [
       await scene.annotate({ [ANNOTATION.paused]: undefined });
       await scene.untilDone();
       expect(await scene.statuses()).toEqual(['COMPLETED', 'CANCELLED', 'COMPLETED']);
-      expect(await scene.warnings()).toEqual(['RolloutCanceled']);
+      await scene.expectWarnings(['RolloutCanceled']);
       expect((await scene.events()).map(({ reason }) => reason)).toContain('RolloutPaused');
       await scene.judge();
     },
@@ -90,7 +90,7 @@ export const CLICK_CASES: readonly FaultCase[] = [
       await scene.untilDone();
       expect(await scene.statuses()).toEqual(['COMPLETED', 'TERMINATED', 'COMPLETED']);
       expect(conditionOf(await scene.set(), 'Stalled')?.status).toBe('False');
-      expect(await scene.warnings()).toEqual(['RunTerminated']);
+      await scene.expectWarnings(['RunTerminated']);
       await scene.judge();
     },
   },
@@ -104,7 +104,7 @@ export const CLICK_CASES: readonly FaultCase[] = [
       await scene.apply({ image: 'app:3' });
       await scene.untilDone();
       expect(await scene.statuses()).toEqual(['COMPLETED', 'TERMINATED', 'COMPLETED']);
-      expect(await scene.warnings()).toEqual(['RunTerminated']);
+      await scene.expectWarnings(['RunTerminated']);
       await scene.judge();
     },
   },
@@ -122,7 +122,7 @@ export const CLICK_CASES: readonly FaultCase[] = [
       expect(await scene.statuses()).toEqual(['COMPLETED', 'COMPLETED']);
       const reasons = (await scene.events()).map(({ reason }) => reason);
       expect(reasons).toEqual(expect.arrayContaining(['RolloutPaused', 'RolloutResumed']));
-      expect(await scene.warnings()).toEqual([]);
+      await scene.expectWarnings([]);
       await scene.judge();
     },
   },
@@ -151,7 +151,7 @@ export const CLICK_CASES: readonly FaultCase[] = [
       expect(await scene.statuses()).toEqual(['COMPLETED', 'COMPLETED', 'COMPLETED']);
       expect((await scene.runs.result(runs[1]?.runId ?? '')).outcome).toBe('Aborted');
       expect((await scene.runs.result(runs[2]?.runId ?? '')).outcome).toBe('Succeeded');
-      expect(await scene.warnings()).toEqual(['RolloutAborted']);
+      await scene.expectWarnings(['RolloutAborted']);
       await scene.judge();
     },
   },

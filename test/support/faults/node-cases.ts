@@ -53,7 +53,7 @@ export const NODE_CASES: readonly FaultCase[] = [
       expect(pods.map(uidOf).filter((uid) => lost.some((pod) => pod.metadata.uid === uid))).toEqual([]);
       expect(pods.filter((pod) => !isPodReady(pod) || imageOf(pod) !== 'app:2').map(nameOf)).toEqual([]);
       expect(await scene.statuses()).toEqual(['COMPLETED', 'COMPLETED']);
-      expect(await scene.warnings()).toEqual([]);
+      await scene.expectWarnings([]);
       await scene.judge();
     },
   },

@@ -32,7 +32,7 @@ const storm = (podUpdatePolicy: 'ReCreate' | 'InPlaceIfPossible'): FaultCase => 
     expect(statuses.at(0)).toBe('COMPLETED');
     expect(statuses.at(-1)).toBe('COMPLETED');
     expect(new Set(statuses.slice(1, -1))).toEqual(new Set(['CANCELLED']));
-    expect(await scene.warnings()).toEqual([]);
+    await scene.expectWarnings([]);
     await scene.judge();
   },
 });
@@ -84,7 +84,7 @@ export const ROLLOVER_CASES: readonly FaultCase[] = [
       const set = await scene.set();
       expect(set.metadata.annotations?.[ANNOTATION.paused]).toBeUndefined();
       expect([...new Set(await scene.statuses())].sort()).toEqual(['CANCELLED', 'COMPLETED']);
-      expect(await scene.warnings()).toEqual([]);
+      await scene.expectWarnings([]);
       await scene.judge();
     },
   },
@@ -103,7 +103,7 @@ export const ROLLOVER_CASES: readonly FaultCase[] = [
       expect(pods.map(nameOf)).toEqual(['web-0', 'web-1', 'web-2']);
       // Scaling is no rollout: the run that was under way is the one that ends.
       expect(await scene.statuses()).toEqual(['COMPLETED', 'COMPLETED']);
-      expect(await scene.warnings()).toEqual([]);
+      await scene.expectWarnings([]);
       await scene.judge();
     },
   },
@@ -151,7 +151,7 @@ export const ROLLOVER_CASES: readonly FaultCase[] = [
       await scene.untilDone();
       expect((await scene.set()).status?.updateRevision).toBe(name);
       expect(await scene.statuses()).toEqual(['COMPLETED', 'COMPLETED']);
-      expect(await scene.warnings()).toEqual([]);
+      await scene.expectWarnings([]);
       await scene.judge();
     },
   },
@@ -171,7 +171,7 @@ export const ROLLOVER_CASES: readonly FaultCase[] = [
       const after = new Set((await scene.untilDone()).map(uidOf));
       expect(victims.filter((pod) => pod !== undefined && after.has(pod.metadata.uid))).toEqual([]);
       expect(await scene.statuses()).toEqual(['COMPLETED', 'COMPLETED']);
-      expect(await scene.warnings()).toEqual([]);
+      await scene.expectWarnings([]);
       await scene.judge();
     },
   },

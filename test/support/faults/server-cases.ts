@@ -130,11 +130,11 @@ export const SERVER_CASES: readonly FaultCase[] = [
       await doomed.runs.until('none is open', (runs) => runs.every(({ status }) => status !== 'RUNNING'));
       expect(await doomed.statuses()).toEqual(['COMPLETED', 'CANCELLED']);
       // It could not go on for longer than its deadline, and that was not the revision's fault.
-      expect(await rolling.warnings()).toEqual([]);
+      await rolling.expectWarnings([]);
       await fresh.untilDone();
       // Nothing was left to do for it.
       expect(await fresh.statuses()).toEqual([]);
-      expect(await fresh.warnings()).toEqual(['TemporalUnreachable']);
+      await fresh.expectWarnings(['TemporalUnreachable']);
       await fresh.judge();
     },
   },

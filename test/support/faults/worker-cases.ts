@@ -73,7 +73,7 @@ const SLOW = { replicas: 8, maxUnavailable: 1 };
 async function expectDone(scene: Scene): Promise<void> {
   await scene.untilDone();
   expect(await scene.statuses()).toEqual(['COMPLETED', 'COMPLETED']);
-  expect(await scene.warnings()).toEqual([]);
+  await scene.expectWarnings([]);
   await scene.judge();
 }
 
