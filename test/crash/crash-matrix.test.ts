@@ -10,6 +10,7 @@ import { join } from 'node:path';
 
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
+import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
 import { startControlPlane } from '../../local/control-plane.ts';
 import type { ControlPlane } from '../../local/control-plane.ts';
 import { packageRoot } from '../../local/package-root.ts';
@@ -61,6 +62,7 @@ it('writes the report of what is kept', async () => {
 function crashMatrix(): void {
   const controlPlane = useControlPlane({ nodes: 8 });
   const open: Opened[] = [];
+  let native: Opened | undefined;
   let build: string;
   let commit: string;
   let sources: string;
@@ -73,19 +75,28 @@ function crashMatrix(): void {
   }, 240_000);
 
   afterAll(async () => {
-    await Promise.all(open.map(async (one) => await one.close()));
+    await Promise.all([...open, native].map(async (one) => await one?.close()));
   }, 60_000);
+
+  async function addArena(options: { readonly workloadApi?: WorkloadApi } = {}): Promise<Opened> {
+    const another = await startControlPlane({ nodes: 8, ...options });
+    return await openArena(another, build, async () => await another.down());
+  }
+
+  /** So many at most, for what it needs. */
+  async function arenasOf({ workloadApi, alone }: CrashScenario, parallel: number): Promise<CrashArena[]> {
+    if (workloadApi !== undefined) return [(native ??= await addArena({ workloadApi })).arena];
+    const needed = alone === true ? parallel : 1;
+    while (open.length < needed) open.push(await addArena());
+    return open.map(({ arena }) => arena);
+  }
 
   it.each(chosen)(
     'every site of: $name',
     async (scenario) => {
       const began = Date.now();
       const parallel = scenario.alone === true ? Math.min(PARALLEL, ALONE_PARALLEL) : PARALLEL;
-      while (scenario.alone === true && open.length < parallel) {
-        const another = await startControlPlane({ nodes: 8 });
-        open.push(await openArena(another, build, async () => await another.down()));
-      }
-      const arenas = open.map(({ arena }) => arena);
+      const arenas = await arenasOf(scenario, parallel);
       const [arena] = arenas as [CrashArena];
       const clean = await arena.run(scenario);
       scenario.check(clean.end);

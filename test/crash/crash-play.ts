@@ -13,6 +13,8 @@ export interface CrashScenario<E extends object = object> {
   open(stage: Stage, owner: string): Promise<CrashPlay<E>>;
   /** Its worker looks after all namespaces: no other may run on its control plane meanwhile. */
   readonly alone?: true;
+  /** The workload API of its control plane. @default 'fairlead.dev/v1beta1' */
+  readonly workloadApi?: 'apps/v1';
   /** What must be so at the end of a clean run: the others are compared with it. */
   check(end: E): void;
 }

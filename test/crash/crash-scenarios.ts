@@ -37,7 +37,7 @@ function surging(maxSurge: number | string): object {
 
 interface Plot<K extends DescribedKindName> extends Pick<
   CrashScenario<EndState>,
-  'name' | 'alone' | 'check'
+  'name' | 'alone' | 'workloadApi' | 'check'
 > {
   readonly description: Partial<Descriptions[K]>;
   /** So many nodes of its own. */
@@ -47,14 +47,16 @@ interface Plot<K extends DescribedKindName> extends Pick<
 }
 
 function scenario<K extends DescribedKindName>(kind: K, plot: Plot<K>): CrashScenario<EndState> {
-  const { name, alone, description, nodes: count, prepare, act, check } = plot;
+  const { name, alone, workloadApi, description, nodes: count, prepare, act, check } = plot;
   return {
     name: `${kind}: ${name}`,
     kind,
     ...(alone && { alone }),
+    ...(workloadApi && { workloadApi }),
     check,
     definition: JSON.stringify({
       kind,
+      workloadApi,
       description,
       nodes: count,
       prepare: textOf(prepare),
@@ -90,15 +92,15 @@ async function update(playing: AnyScene): Promise<void> {
   await playing.untilDone(PATIENCE_MS);
 }
 
-/** Two of four pods are at a revision that never gets ready, and an operator goes back. */
-async function goBack(playing: AnyScene): Promise<void> {
+/** So many of four pods are at a revision that never gets ready, and an operator goes back. */
+async function goBack(playing: AnyScene, taken = 2): Promise<void> {
   await playing.apply({ image: 'app:bad' });
   await playing.untilPods(
-    'two pods at app:bad',
-    (pods) => pods.filter((pod) => imageOf(pod) === 'app:bad').length === 2,
+    `${String(taken)} at app:bad`,
+    (pods) => pods.filter((pod) => imageOf(pod) === 'app:bad').length === taken,
     PATIENCE_MS,
   );
-  await playing.untilUpdated(2, PATIENCE_MS);
+  await playing.untilUpdated(taken, PATIENCE_MS);
   await playing.runs.signal('abort');
   await playing.untilPods(
     'four ready pods at app:1 again',
@@ -132,13 +134,10 @@ function checkInPlace(images: readonly string[], restarts: Readonly<Record<strin
   };
 }
 
-function checkBack(end: EndState): void {
-  expect(end.pods.map(({ images, kept }) => [images.join(), kept])).toEqual([
-    ['app:1', true],
-    ['app:1', true],
-    ['app:1', false],
-    ['app:1', false],
-  ]);
+function checkBack(end: EndState, taken = 2): void {
+  expect(end.pods.map(({ images, kept }) => [images.join(), kept])).toEqual(
+    Array.from({ length: 4 }, (_, ordinal) => ['app:1', ordinal < 4 - taken]),
+  );
   expect(end.runs).toEqual(['COMPLETED Aborted', 'COMPLETED Succeeded']);
   expect(end.set.pinned).toMatchObject({ verb: 'abort' });
 }
@@ -186,6 +185,15 @@ const WORKLOAD_SCENARIOS: readonly CrashScenario<EndState>[] = [
     prepare: deploy,
     act: goBack,
     check: checkBack,
+  }),
+  scenario('StatefulSet', { ...IN_PLACE, name: 'in place, apps/v1', workloadApi: 'apps/v1' }),
+  scenario('StatefulSet', {
+    name: 'rollback, OrderedReady, apps/v1',
+    workloadApi: 'apps/v1',
+    description: { ...FOUR, parallel: false, maxUnavailable: 1 },
+    prepare: deploy,
+    act: async (playing) => await goBack(playing, 1),
+    check: (end) => checkBack(end, 1),
   }),
   scenario('DaemonSet', RECREATE_DAEMONS),
   scenario('DaemonSet', {
