@@ -10,6 +10,7 @@ import {
   isAlreadyExists,
   isForbidden,
   isNamespaceTerminating,
+  isNoDryRun,
   isRefusal,
   toMessage,
 } from '../kubernetes/api-error.ts';
@@ -31,8 +32,6 @@ const HELD_RETRY_MS = 3_000;
 const GAP_RETRY_MS = 1_000;
 /** Milliseconds to the next try of a write that only asks for something. */
 const ASKING_RETRY_MS = 10_000;
-/** What the apiserver says of a dry run where a webhook has side effects: nothing of whether the creation would be refused. */
-const NO_DRY_RUN = /does not support dry run/;
 
 /**
  * Before the step that brings a rename nearer to its gap (the old controller deleted, the next one held or deleted): tries the creation
@@ -57,7 +56,7 @@ export async function assertRenamePossible(
       },
     );
   } catch (error) {
-    if (isAlreadyExists(error) || isNamespaceTerminating(error) || NO_DRY_RUN.test(toMessage(error))) return;
+    if (isAlreadyExists(error) || isNamespaceTerminating(error) || isNoDryRun(error)) return;
     if (!isRefusal(error)) throw error;
     const freed = [old, next].filter((one) => one !== undefined).length;
     if (isFilledByOthers(error.message, freed) === false) return;

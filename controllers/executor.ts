@@ -6,6 +6,7 @@ import {
   isConflict,
   isForbidden,
   isNotFound,
+  isNoDryRun,
   isRefusal,
   serverText,
   toMessage,
@@ -61,9 +62,11 @@ const TURN_MS = 1000;
 class NameTakenError extends Error {
   override name = 'NameTakenError';
   readonly taken: 'stays' | 'leaves';
+  /** uid */
+  readonly takenBy: string;
 
   constructor(what: string, found: KubernetesObject, owner: OwnerReference | undefined, { ref }: Workload) {
-    const { deletionTimestamp } = found.metadata;
+    const { deletionTimestamp, uid } = found.metadata;
     const isEarlier =
       owner?.kind === ref.kind &&
       owner.name === ref.name &&
@@ -75,6 +78,7 @@ class NameTakenError extends Error {
     const fate = deletionTimestamp === undefined ? '' : ` and ${describeDeletion(found)}`;
     super(`the ${what} of that name ${whose}${fate}`);
     this.taken = deletionTimestamp === undefined ? 'stays' : 'leaves';
+    this.takenBy = uid;
   }
 }
 
@@ -184,7 +188,7 @@ export class Executor {
       const message = describeRefusal(error);
       memory.refused(workload.ref.uid, action, message, now(), {
         unresizable: isUnresizable(error),
-        ...(error instanceof NameTakenError && { taken: error.taken }),
+        ...(error instanceof NameTakenError && { taken: error.taken, takenBy: error.takenBy }),
       });
       const reason = ACTION_EVENTS[action.purpose].failed;
       if (!isNamespaceTerminating(error)) {
@@ -287,7 +291,7 @@ export class Executor {
     });
   }
 
-  /** For the first pod of a revision alone: none differs in what the apiserver judges. */
+  /** For the first pod of a revision alone: none differs in what the apiserver judges, or in that nothing can be tried. */
   async #once(
     { ref: { uid } }: Workload,
     { revision }: Action,
@@ -296,7 +300,7 @@ export class Executor {
   ): Promise<void> {
     const { memory } = this.#options;
     if (memory.isTried(uid, revision, way)) return;
-    await attempt();
+    await triedIfPossible(attempt);
     memory.tried(uid, revision, way);
   }
 
@@ -401,7 +405,18 @@ async function rehearse(
   rehearsal: JsonObject,
 ): Promise<void> {
   const body = withPreconditions({ ...action, body: rehearsal });
-  await client.patch({ ...path, subresource: 'resize' }, patchType(action), body, { dryRun: true });
+  await triedIfPossible(async () => {
+    await client.patch({ ...path, subresource: 'resize' }, patchType(action), body, { dryRun: true });
+  });
+}
+
+/** Where a webhook allows no dry run, the write itself has to tell. */
+async function triedIfPossible(attempt: () => Promise<void>): Promise<void> {
+  try {
+    await attempt();
+  } catch (error) {
+    if (!isNoDryRun(error)) throw error;
+  }
 }
 
 /** A refusal, told as one of a pod that is to come; anything else as it is. */

@@ -107,17 +107,13 @@ export class Reconciler {
 
   /** Brings one workload closer to its wanted state. Rejects if the apiserver did not answer or this process may not write. */
   async reconcile(key: string): Promise<void> {
-    const { mutex, view, feed, runs, inProcess, memory, status } = this.#options;
+    const { mutex, view, feed, runs, inProcess } = this.#options;
     await mutex.run(key, async () => {
       const object = view.object(key);
+      const uid = feed.latest(key)?.workload.ref.uid;
+      // Gone, or made again since.
+      if (uid !== undefined && uid !== object?.metadata.uid) this.#forget(uid);
       if (object === undefined) {
-        const last = feed.latest(key);
-        if (last !== undefined) {
-          memory.forget(last.workload.ref.uid);
-          status.forget(last.workload.ref.uid);
-          this.#revisionMissing.delete(last.workload.ref.uid);
-          this.#revisionRefused.delete(last.workload.ref.uid);
-        }
         feed.publish(key, undefined);
         runs.workloadGone(key);
         inProcess.workloadGone(key);
@@ -126,6 +122,14 @@ export class Reconciler {
       }
       await this.#bringCloser(key, object);
     });
+  }
+
+  #forget(uid: string): void {
+    const { memory, status } = this.#options;
+    memory.forget(uid);
+    status.forget(uid);
+    this.#revisionMissing.delete(uid);
+    this.#revisionRefused.delete(uid);
   }
 
   /** Nodes that were drained for a workload that is gone take pods again; what is not in the cache may be other workers'. */
@@ -164,10 +168,11 @@ export class Reconciler {
 
   /** Plans on what the cache holds now. */
   plan(key: string, object: KubernetesObject): { readonly workload: Workload; readonly plan: Plan<object> } {
-    const { view, memory, now, onPlanned } = this.#options;
+    const { view, memory, cache, now, onPlanned } = this.#options;
     const workload = view.read(key, object);
     const started = performance.now();
-    const { uid } = workload.ref;
+    const { uid, namespace } = workload.ref;
+    memory.freed(uid, (resource, name) => cache.get(resource, namespace, name)?.metadata.uid);
     const missingSince = this.#revisionMissing.get(uid);
     const refused = this.#revisionRefused.get(uid);
     const remembered = {

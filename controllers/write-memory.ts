@@ -19,8 +19,20 @@ const FIRST_RETRY_MS = 1_000;
 /** In place, or by a new pod. */
 export type TriedWay = 'patch' | 'create';
 
+/** Another's object that has the name of one that is to be made. */
+interface InTheWay {
+  readonly resource: string;
+  readonly name: string;
+  readonly uid: string;
+}
+
+interface RememberedRefusal extends Refusal {
+  readonly attempts: number;
+  readonly inTheWay?: InTheWay;
+}
+
 interface Memory {
-  readonly refusals: Map<string, Refusal & { readonly attempts: number }>;
+  readonly refusals: Map<string, RememberedRefusal>;
   readonly replaced: Map<string, string>;
   /** By place. */
   readonly failures: Map<string, PlaceFailures & { readonly count: number; readonly at: number }>;
@@ -38,14 +50,18 @@ export class WriteMemory {
 
   /**
    * Records one more refusal in a row; the next try comes after 1, 2, 4 … 60 s. `now` in milliseconds since the epoch. `unresizable`:
-   * the pod cannot be resized so, however often it is tried. `taken`: as in {@link Refusal}.
+   * the pod cannot be resized so, however often it is tried. `taken`: as in {@link Refusal}, by the object of that uid.
    */
   refused(
     ownerUid: string,
     action: Action,
     message: string,
     now: number,
-    { unresizable = false, taken }: { readonly unresizable?: boolean } & Pick<Refusal, 'taken'> = {},
+    {
+      unresizable = false,
+      taken,
+      takenBy,
+    }: { readonly unresizable?: boolean; readonly takenBy?: string } & Pick<Refusal, 'taken'> = {},
   ): void {
     const { refusals } = this.#memoryOf(ownerUid);
     const { revision } = action;
@@ -61,7 +77,23 @@ export class WriteMemory {
       ...(revision !== undefined && { revision }),
       ...(unresizable && action.uid !== undefined && { unresizable: action.uid }),
       ...(taken !== undefined && { taken }),
+      ...(takenBy !== undefined && {
+        inTheWay: { resource: action.resource, name: action.name, uid: takenBy },
+      }),
     });
+  }
+
+  /**
+   * Forgets refusals for a name that was taken, where what stood there is gone: that was all that was to be waited for.
+   * `uidOf`: of what has the name now.
+   */
+  freed(ownerUid: string, uidOf: (resource: string, name: string) => string | undefined): void {
+    const { refusals } = this.#byOwner.get(ownerUid) ?? newMemory();
+    for (const [key, { inTheWay }] of refusals) {
+      if (inTheWay !== undefined && uidOf(inTheWay.resource, inTheWay.name) !== inTheWay.uid) {
+        refusals.delete(key);
+      }
+    }
   }
 
   /**

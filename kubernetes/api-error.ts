@@ -150,6 +150,11 @@ export function isNamespaceTerminating(error: unknown): error is ApiError {
   );
 }
 
+/** A webhook has side effects, and so allows no dry run (`sideEffects`): that says nothing of whether the write itself would be refused. */
+export function isNoDryRun(error: unknown): error is ApiError {
+  return error instanceof ApiError && error.status === 400 && /does not support dry run/.test(error.message);
+}
+
 /**
  * The same request may succeed later: no complete answer (network, timeout), 429 or 5xx. A write may then have been done
  * all the same: look before writing again.

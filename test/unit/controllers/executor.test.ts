@@ -365,6 +365,13 @@ describe('a pod that goes for another one', () => {
     expect([done.length, asked]).toEqual([2, ['try', 'web-0', 'web-1']]);
   });
 
+  it('goes where a webhook allows nothing to be tried', async () => {
+    const text = 'admission webhook "audit.example.com" does not support dry run';
+    const { asked, execute } = play({ status: 400, reason: 'BadRequest', text });
+    const { done } = await execute(...pods.slice(0, 2).map((pod) => deleteOf(pod)));
+    expect([done.length, asked]).toEqual([2, ['try', 'web-0', 'web-1']]);
+  });
+
   it('stays while the apiserver does not answer', async () => {
     const { asked, execute } = play({ status: 0, reason: 'Network', text: 'refused' });
     await expect(execute(...pods.map((pod) => deleteOf(pod)))).rejects.toThrow('Network');

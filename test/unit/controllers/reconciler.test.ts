@@ -18,7 +18,10 @@ import type { KubernetesClient } from '../../../kubernetes/client.ts';
 import { trusted } from '../../../kubernetes/values.ts';
 import type { WatchCache } from '../../../kubernetes/watch-cache.ts';
 import { templateTarget, workloadKey } from '../../../kubernetes/workload-key.ts';
-import type { Condition, JsonObject } from '../../../planners/objects.ts';
+import type { Condition, JsonObject, KubernetesObject, Pod } from '../../../planners/objects.ts';
+import type { Action } from '../../../planners/plan.ts';
+import type { StatefulSet } from '../../../planners/workload.ts';
+import { podOf, revisionFor } from '../../support/statefulset-fixtures.ts';
 import { workloadObject } from '../../support/workload-objects.ts';
 
 const NOW = Date.parse('2026-01-01T00:00:00Z');
@@ -33,7 +36,7 @@ beforeEach(() => {
 });
 
 /** Of a StatefulSet without a revision, none of which the apiserver takes, while Temporal has been away for ten seconds. */
-function reconcilerOf(served = object) {
+function reconcilerOf(served = object, present: Partial<WatchCache> = {}) {
   const client = trusted<KubernetesClient>({
     create: async () => {
       const failure = { status: 403, reason: 'Forbidden', text: 'exceeded quota' };
@@ -46,7 +49,9 @@ function reconcilerOf(served = object) {
     inNamespace: () => [],
     ownedBy: () => [],
     orphans: () => [],
+    ...present,
   });
+  const memory = new WriteMemory();
   const runs = trusted<Runs>({
     unreachableSince: NOW - 10_000,
     blocked: () => undefined,
@@ -63,7 +68,7 @@ function reconcilerOf(served = object) {
     cache,
     view: new ClusterView(cache, API, true),
     executor: trusted<Executor>({}),
-    memory: new WriteMemory(),
+    memory,
     mutex: new KeyedMutex(),
     feed,
     runs,
@@ -76,7 +81,7 @@ function reconcilerOf(served = object) {
     temporalAnswers: () => false,
     requeue: (...request) => requeues.push(request),
   });
-  return { reconciler, client, feed, written };
+  return { reconciler, client, feed, memory, written };
 }
 
 describe('a revision that the apiserver refuses', () => {
@@ -93,6 +98,61 @@ describe('a revision that the apiserver refuses', () => {
     const { plan } = reconciler.plan(KEY, object);
     expect(plan.waiting.find(({ code }) => code === 'CreateRefused')?.message).toContain('exceeded quota');
   });
+});
+
+it('a pod whose name another’s had is made once that is gone, not when its back-off ends', () => {
+  const set = trusted<StatefulSet>(new ClusterView(trusted<WatchCache>({}), API, true).read(KEY, object));
+  const revision = revisionFor(set);
+  const other = podOf(set, 0, 'web-a');
+  let there: Pod | undefined = other;
+  const present = trusted<Partial<WatchCache>>({
+    get: (resource: string, namespace: string, name: string) =>
+      resource === 'pods' && namespace === 'default' && name === 'web-0' ? there : undefined,
+    ownedBy: (resource: string) => (resource === 'controllerrevisions' ? [revision] : []),
+  });
+  const { reconciler, memory } = reconcilerOf(object, present);
+  const created = () => {
+    const { steady } = reconciler.plan(KEY, object).plan;
+    return steady.filter(({ verb, resource }) => verb === 'create' && resource === 'pods');
+  };
+  const [first] = created();
+  expect(first).toMatchObject({ name: 'web-0' });
+  const taken = { taken: 'leaves', takenBy: other.metadata.uid } as const;
+  for (let times = 0; times < 6; times += 1) {
+    memory.refused(set.ref.uid, trusted<Action>(first), 'the name is taken', NOW, taken);
+  }
+  expect(created()).toEqual([]);
+  there = undefined;
+  expect(created()).toEqual([first]);
+});
+
+it.each([
+  ['is gone', undefined],
+  ['was made again between two looks', 'another'],
+])('of a workload that %s nothing is remembered', async (_, uid) => {
+  let served: KubernetesObject | undefined = object;
+  const present = trusted<Partial<WatchCache>>({
+    get: (resource: string) => (resource === 'statefulsets' ? served : undefined),
+  });
+  const { reconciler, memory } = reconcilerOf(object, present);
+  const remembered = () => memory.of(object.metadata.uid).refusals.size;
+  const reconcile = async () => {
+    await reconciler.reconcile(KEY).catch(() => undefined);
+  };
+  await reconcile();
+  const action: Action = {
+    verb: 'create',
+    resource: 'pods',
+    name: 'web-0',
+    purpose: 'ScaleUp',
+    message: 'create',
+  };
+  memory.refused(object.metadata.uid, action, 'quota', NOW);
+  await reconcile();
+  expect(remembered()).toBe(1);
+  served = uid === undefined ? undefined : { ...object, metadata: { ...object.metadata, uid } };
+  await reconcile();
+  expect(remembered()).toBe(0);
 });
 
 describe('a run that ended badly, as the object has it, before Temporal was asked', () => {

@@ -62,6 +62,25 @@ describe('what a leader remembers of its writes', () => {
     expect(memory.of('u').refusals.get('patch pods/web-0')?.unresizable).toBeUndefined();
   });
 
+  it('that another’s object has the name, until it is gone: that alone was to be waited for', () => {
+    const memory = new WriteMemory();
+    const keys = () => [...memory.of('u').refusals.keys()];
+    memory.refused('u', create, 'taken', NOW, { taken: 'leaves', takenBy: 'before' });
+    memory.refused('u', { ...create, name: 'web-1' }, 'quota', NOW);
+    const asked: string[] = [];
+    memory.freed('u', (resource, name) => {
+      asked.push(`${resource} ${name}`);
+      return 'before';
+    });
+    memory.freed('other', () => undefined);
+    expect([asked, keys()]).toEqual([['pods web-0'], ['create pods/web-0', 'create pods/web-1']]);
+    memory.freed('u', () => 'after');
+    expect(keys()).toEqual(['create pods/web-1']);
+    memory.refused('u', create, 'taken', NOW, { taken: 'stays', takenBy: 'after' });
+    memory.freed('u', () => undefined);
+    expect(keys()).toEqual(['create pods/web-1']);
+  });
+
   it('what a batch has deleted, until it is there again', () => {
     const memory = new WriteMemory();
     memory.taken('u', recreate, 'stale', NOW);
