@@ -326,12 +326,16 @@ export class RolloutRuns {
       return;
     }
     if (end.end === 'badly') {
-      const times = { runId: run.runId, startedAt: run.startedAt, closedAt: this.#options.now() };
-      const ending = describeBadEnding(end.status, run.target, times, end.cause);
-      if (entry.wanted !== undefined) {
-        this.#options.onBadEnding(entry.wanted.workload, entry.wanted.plan.updateRevision, ending);
+      const { target, uid, grantedRetry, runId, startedAt } = run;
+      const { wanted } = entry;
+      const isWanted = !entry.gone && wanted?.workload.ref.uid === uid && wanted.target === target;
+      const times = { runId, startedAt, closedAt: this.#options.now() };
+      const ending = describeBadEnding(end.status, target, times, end.cause, { isWanted });
+      if (wanted !== undefined) {
+        // Of another template: no attempt of the revision that is wanted now.
+        const revision = isWanted ? wanted.plan.updateRevision : undefined;
+        this.#options.onBadEnding(wanted.workload, revision, ending);
       }
-      const { target, uid, grantedRetry } = run;
       entry.run = { state: 'ended badly', target, uid, ending, grantedRetry };
     } else {
       entry.run = { state: 'none' };

@@ -111,12 +111,16 @@ export async function causeOfEnd(
   }
 }
 
-/** What an operator is told of a bad end. `cause` is the failure's own message; without a `target` it is not known. */
+/**
+ * What an operator is told of a bad end. `cause` is the failure's own message; without a `target` it is not known. `isWanted`: whether
+ * the workload still has that template.
+ */
 export function describeBadEnding(
   status: BadStatus,
   target: string,
   times: Pick<BadEnding, 'runId' | 'startedAt' | 'closedAt'>,
   cause: string | undefined,
+  { isWanted = true }: { readonly isWanted?: boolean } = {},
 ): BadEnding {
   const { reason, what } = WORDS[status];
   const template = target === '' ? '' : ofTemplate(target);
@@ -124,7 +128,9 @@ export function describeBadEnding(
     reason,
     message:
       `rollout run ${times.runId}${template} ${what}${cause === undefined ? '' : `: ${cause}`}; ` +
-      'change the template, or start it again with `fairlead rollout retry`',
+      (isWanted
+        ? 'change the template, or start it again with `fairlead rollout retry`'
+        : 'it was not wanted any more: nothing has to be done'),
     ...times,
   };
 }

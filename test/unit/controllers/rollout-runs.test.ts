@@ -21,6 +21,8 @@ let clock: number;
 let runs: RolloutRuns;
 let errors: unknown[];
 let refusals: string[];
+/** What was told of runs that ended badly, with the revision that has an attempt more. */
+let badEndings: string[];
 /** How often it was said that something is to be done later. */
 let waits: number;
 /** Happens while the call that starts a run is not over yet. */
@@ -48,7 +50,7 @@ function lead(): RolloutRuns {
     },
     onStarted: () => whenStarted(),
     onTakenOver: () => undefined,
-    onBadEnding: () => undefined,
+    onBadEnding: (_, revision = 'none', { message }) => badEndings.push(`${revision}: ${message}`),
     onFoundEnded: () => undefined,
     onError: (_, error) => errors.push(error),
     onRefused: (_, words) => refusals.push(words),
@@ -86,6 +88,7 @@ beforeEach(() => {
   temporal = new SmallTemporal(() => clock);
   errors = [];
   refusals = [];
+  badEndings = [];
   waits = 0;
   present = undefined;
   whenStarted = () => undefined;
@@ -296,6 +299,21 @@ describe('a run that is not wanted any more', () => {
     await untilCalled('start', 2);
     expect(temporal.calls.filter((call) => call === 'cancel')).toHaveLength(1);
   });
+
+  it('and is terminated before it has closed: no attempt of what is wanted now, which goes on by itself', async () => {
+    see({}, { updateRevision: 'web-a' });
+    await untilCalled('start');
+    const { runId } = temporal.newest(ID);
+    see({}, { updateRevision: 'web-b' }, 'another');
+    await untilCalled('cancel');
+    temporal.terminate(temporal.newest(ID));
+    await untilCalled('start', 2);
+    expect(badEndings).toEqual([
+      expect.stringMatching(
+        `^none: rollout run ${runId} of template t was terminated: .*; it was not wanted any more: nothing has to be done$`,
+      ),
+    ]);
+  });
 });
 
 describe('a run that ended badly', () => {
@@ -306,6 +324,15 @@ describe('a run that ended badly', () => {
     temporal.terminate(temporal.newest(ID));
     await eventually('it is known', () => runs.blocked(KEY, base.ref.uid, 't') !== undefined);
   }
+
+  it('is an attempt of its revision', async () => {
+    see({}, { updateRevision: 'web-a' });
+    await untilCalled('start');
+    await terminated();
+    expect(badEndings).toEqual([
+      expect.stringMatching(/^web-a: .*; change the template, or start it again with/),
+    ]);
+  });
 
   it('is started again by a wish, whatever the clock of who wished it says, and once for each wish', async () => {
     see({});
