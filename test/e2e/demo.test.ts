@@ -1,6 +1,6 @@
 /** `npm run demo` as it is shipped, without a terminal. The only place that plays the whole demo. */
 
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import type { CliProcessRun } from '../support/cli-process.ts';
 import { runCliProcess } from '../support/cli-process.ts';
+import { found } from '../support/eventually.ts';
 
 const TIMEOUT_MS = 300_000;
 
@@ -28,17 +29,46 @@ const STEPS = [
 
 async function runDemo(words: readonly string[], state: string): Promise<CliProcessRun> {
   // CI is what makes some libraries paint what goes into a pipe.
-  const environment = { PATH: process.env['PATH'] ?? '', CI: 'true', XDG_STATE_HOME: state };
+  const [PATH, TMPDIR] = [process.env['PATH'] ?? '', temporaryOf(state)];
+  const environment = { PATH, CI: 'true', XDG_STATE_HOME: state, TMPDIR };
   return await runCliProcess(words, { program: 'demo/main.js', environment });
+}
+
+function temporaryOf(state: string): string {
+  return join(state, 'temporary');
+}
+
+/** Command lines of processes that work there: each server is told its directory, the worker its kubeconfig. */
+async function processesOf(state: string): Promise<readonly string[]> {
+  const all: string[] = [];
+  for (const pid of (await readdir('/proc')).filter((entry) => /^\d+$/.test(entry))) {
+    // A process that has ended meanwhile has neither.
+    const [words, environment] = await Promise.all(
+      ['cmdline', 'environ'].map((file) => readFile(`/proc/${pid}/${file}`, 'latin1').catch(() => '')),
+    );
+    if (`${String(words)}\0${String(environment)}`.includes(state))
+      all.push(String(words).replaceAll('\0', ' '));
+  }
+  return all;
 }
 
 describe('npm run demo', () => {
   let state: string;
   let run: CliProcessRun;
+  /** While it ran. */
+  let processes: readonly string[];
 
   beforeAll(async () => {
     state = await mkdtemp(join(tmpdir(), 'fairlead-demo-test-'));
-    run = await runDemo([], state);
+    await mkdir(temporaryOf(state));
+    const [ended, seen] = await Promise.all([
+      runDemo([], state),
+      found('its worker runs', async () => {
+        const all = await processesOf(state);
+        return all.some((words) => words.includes(' up --repo ')) ? all : undefined;
+      }),
+    ]);
+    [run, processes] = [ended, seen];
   }, TIMEOUT_MS);
 
   afterAll(async () => {
@@ -90,6 +120,12 @@ describe('npm run demo', () => {
 
   it('leaves nothing behind', async () => {
     expect(await readdir(join(state, 'fairlead', 'local'))).toEqual([]);
+    expect(await readdir(temporaryOf(state))).toEqual([]);
+    // The same look found its servers while they ran.
+    expect(
+      processes.filter((words) => /\/(etcd|kube-apiserver|temporal)\b/.test(words)).length,
+    ).toBeGreaterThanOrEqual(3);
+    expect(await processesOf(state)).toEqual([]);
   });
 });
 
