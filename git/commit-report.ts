@@ -7,7 +7,7 @@ import type { Inventory, InventoryStore } from './inventory.ts';
 import type { CommitAttempt, CommitStatus, RepositoryStatus } from './inventory-status.ts';
 import { HEALER } from './inventory-status.ts';
 import type { ProblemList } from './problems.ts';
-import { formatProblem, shortSha } from './problems.ts';
+import { clip, formatProblem, shortSha } from './problems.ts';
 
 /** The status after a commit: of the last one tried, and the last one that went all the way. */
 export function withCommit(status: RepositoryStatus, commit: CommitStatus): RepositoryStatus {
@@ -45,8 +45,8 @@ const KEPT_NOTES = 3;
  */
 export function withAttempt(status: RepositoryStatus, attempt: CommitAttempt): RepositoryStatus {
   const history = status.history ?? [];
-  const problem = attempt.problem?.slice(0, LONGEST_PROBLEM);
-  const notes = attempt.notes?.slice(0, KEPT_NOTES).map((note) => note.slice(0, LONGEST_PROBLEM));
+  const problem = attempt.problem === undefined ? undefined : clip(attempt.problem, LONGEST_PROBLEM);
+  const notes = attempt.notes?.slice(0, KEPT_NOTES).map((note) => clip(note, LONGEST_PROBLEM));
   const kept = {
     ...attempt,
     ...(problem !== undefined && { problem }),
@@ -107,7 +107,7 @@ export function withLaterLines(status: RepositoryStatus, later: readonly LaterLi
     return status;
   const tried = history?.map((attempt) =>
     attempt.runId === commit.runId && attempt.problem !== undefined
-      ? { ...attempt, problem: replaced(attempt.problem).slice(0, LONGEST_PROBLEM) }
+      ? { ...attempt, problem: clip(replaced(attempt.problem), LONGEST_PROBLEM) }
       : attempt,
   );
   return { ...status, commit: { ...commit, problems }, ...(tried !== undefined && { history: tried }) };

@@ -38,7 +38,15 @@ export function badConfigValues(kind: string, group: string, body: JsonObject): 
   const fields = kind === 'Secret' ? ['data', 'stringData'] : ['data', 'binaryData'];
   for (const field of fields) {
     const values = body[field];
-    if (!isMapping(values)) continue;
+    if (values === undefined || values === null) continue;
+    if (!isMapping(values)) {
+      const what = Array.isArray(values) ? 'a list' : `a ${typeof values}`;
+      bad.push({
+        field,
+        message: `${field} must be a mapping and is ${what}: write each value under its key`,
+      });
+      continue;
+    }
     for (const [key, value] of Object.entries(values)) {
       const where = `${field}[${key}]`;
       const why = whyUnfound(key);

@@ -218,7 +218,13 @@ function toManifest(
     // One mistake, however many fields: the object was copied from a cluster.
     ...(forbidden.length === 0
       ? []
-      : [fail('ForbiddenField', `${forbidden.join(', ')} must not be in a manifest.`, object)]),
+      : [
+          wrong(
+            'ForbiddenField',
+            `${forbidden.map(({ told }) => told).join(', ')} must not be in a manifest.`,
+            forbidden[0]?.field ?? '',
+          ),
+        ]),
     ...badConfigValues(kind, group, value).map((bad) => wrong('Invalid', `${bad.message}.`, bad.field)),
   ];
   const wave = readWave(metadata);
@@ -289,7 +295,7 @@ const SERVER_METADATA = [
 ] as const;
 
 /**
- * Fields that only the cluster writes. `creationTimestamp: null` and an empty status are what `kubectl create --dry-run`
+ * Fields that only the cluster writes, each as it is told and as a path. `creationTimestamp: null` and an empty status are what `kubectl create --dry-run`
  * prints; they mean nothing and pass (they are taken out before the apply).
  */
 function forbiddenFields(
@@ -297,7 +303,7 @@ function forbiddenFields(
   metadata: JsonObject,
   kind: string,
   group: string,
-): readonly string[] {
+): readonly { readonly told: string; readonly field: string }[] {
   const annotations = Object.keys(isObject(metadata['annotations']) ? metadata['annotations'] : {});
   const labels = Object.keys(isObject(metadata['labels']) ? metadata['labels'] : {});
   const status = value['status'];
@@ -306,11 +312,15 @@ function forbiddenFields(
   const isCrd = kind === 'CustomResourceDefinition' && group === 'apiextensions.k8s.io';
   return [
     ...SERVER_METADATA.filter((field) => metadata[field] !== undefined && metadata[field] !== null).map(
-      (field) => `metadata.${field}`,
+      (field) => ({ told: `metadata.${field}`, field: `metadata.${field}` }),
     ),
-    ...annotations.filter((key) => OWN_ANNOTATIONS.has(key)).map((key) => `the annotation ${key}`),
-    ...labels.filter((key) => OWN_LABELS.has(key)).map((key) => `the label ${key}`),
-    ...(isEmpty || isCrd ? [] : ['status']),
+    ...annotations
+      .filter((key) => OWN_ANNOTATIONS.has(key))
+      .map((key) => ({ told: `the annotation ${key}`, field: `metadata.annotations[${key}]` })),
+    ...labels
+      .filter((key) => OWN_LABELS.has(key))
+      .map((key) => ({ told: `the label ${key}`, field: `metadata.labels[${key}]` })),
+    ...(isEmpty || isCrd ? [] : [{ told: 'status', field: 'status' }]),
   ];
 }
 

@@ -285,6 +285,7 @@ export function shortSha(sha: string): string {
   return sha.slice(0, 8);
 }
 
-function clip(text: string, length: number): string {
+/** At most so many characters, of which the last says that there are more. */
+export function clip(text: string, length: number): string {
   return text.length <= length ? text : `${text.slice(0, length - 1)}…`;
 }

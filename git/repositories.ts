@@ -54,9 +54,14 @@ const LOCAL_INTERVAL = 2;
 export const DNS_LABEL = /^[a-z0-9](?:[-a-z0-9]{0,48}[a-z0-9])?$/;
 const DNS_SUBDOMAIN = /^[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?$/;
 
+/** What `url` has to be. */
+const URL_WANTED = 'an https:// or ssh:// URL, or a path';
+
 const Entry = z.strictObject({
   name: z.string().regex(DNS_LABEL, 'lower-case letters, digits and "-", at most 50').optional(),
-  url: z.string().min(1, 'an https:// URL or a path'),
+  url: z
+    .string({ error: ({ input }) => (input === undefined ? `is missing: ${URL_WANTED}` : undefined) })
+    .min(1, URL_WANTED),
   ref: z.string().min(1).optional(),
   path: z.string().optional(),
   namespace: z.string().regex(DNS_LABEL, 'the name of a namespace').optional(),

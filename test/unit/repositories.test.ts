@@ -41,6 +41,13 @@ describe('a repositories file with mistakes', () => {
     );
   });
 
+  it('and one without a url, or with none in it, is told what it is to be', () => {
+    const wanted = (says: string) => `url: ${says}an https:// or ssh:// URL, or a path`;
+    expect(() => parseRepositories('- name: shop', 'r.yaml')).toThrow(wanted('is missing: '));
+    expect(() => parseRepositories("- url: ''", 'r.yaml')).toThrow(wanted(''));
+    expect(() => parseRepositories('- url: 3', 'r.yaml')).toThrow('url: Invalid input: expected string');
+  });
+
   it('and HEAD is the ref that it has without one', () => {
     expect(parseRepositories('[{url: /srv/x, ref: HEAD}]', 'r.yaml')).toEqual(
       parseRepositories('[{url: /srv/x}]', 'r.yaml'),

@@ -47,6 +47,14 @@ describe('the Event of a commit', () => {
   });
 });
 
+it('what is kept of an attempt says where it was cut', () => {
+  const long = 'x'.repeat(1_000);
+  const attempt = { sha: SHA, outcome: 'Failed', startedAt: '', finishedAt: '', runId: 'r' } as const;
+  const { history } = withAttempt({}, { ...attempt, problem: long, notes: [long] });
+  const cut = `${'x'.repeat(299)}…`;
+  expect(history).toMatchObject([{ problem: cut, notes: [cut] }]);
+});
+
 describe('an Event on the inventory', () => {
   const ground = useWatchServer();
   const refused = (run: number): CommitAttempt => ({
