@@ -81,13 +81,14 @@ export class ActionEvents {
     }
   }
 
-  /** Tells at once what was gathered so far. */
-  flush(): void {
-    for (const { timer, workload, gathered } of this.#windows.values()) {
+  /** Tells at once what was gathered so far; of one workload, if its uid is given: before it is told that its rollout has ended. */
+  flush(uid?: string): void {
+    for (const [key, { timer, workload, gathered }] of this.#windows) {
+      if (uid !== undefined && workload.ref.uid !== uid) continue;
       clearTimeout(timer);
+      this.#windows.delete(key);
       this.#record(workload, gathered);
     }
-    this.#windows.clear();
   }
 
   #tell(key: string, workload: Workload, actions: readonly Action[], windowMs: number): void {
@@ -120,7 +121,7 @@ const PHRASES: Partial<Readonly<Record<Purpose, string>>> = {
   Cordon: 'cordon',
   Uncordon: 'uncordon',
   InPlaceBegin: 'take out of service for an update in place:',
-  InPlaceApply: 'change containers in place:',
+  InPlaceApply: 'update in place:',
   InPlaceWithdraw: 'take back into service unchanged:',
   Adopt: 'adopt',
   Release: 'release',

@@ -40,6 +40,7 @@ import type { Workload } from '../planners/workload.ts';
 import type { SearchAttributeName } from '../workflows/search-attributes.ts';
 import { BadEndings } from './bad-endings.ts';
 import type { WorkerConfig } from './config.ts';
+import { NotLeaderError } from './fence.ts';
 import type { Metrics } from './metrics.ts';
 import { InProcessRuns } from './in-process-runs.ts';
 import { isCanary } from './other-owner.ts';
@@ -155,6 +156,10 @@ export async function startLeader(options: LeaderOptions) {
         log.debug({ workload: key, error: toMessage(error) }, 'Temporal did not answer, will be asked again');
         return;
       }
+      if (error instanceof NotLeaderError) {
+        log.debug({ workload: key, error: toMessage(error) }, 'left to the next leader');
+        return;
+      }
       options.onTemporalRefusal();
       log.warn({ workload: key, error: toMessage(error) }, 'Temporal refused, will be asked again');
     },
@@ -212,7 +217,8 @@ export async function startLeader(options: LeaderOptions) {
     reconciler,
     events,
     now,
-    onClosed: ({ kind, namespace, name }, runId, { outcome, by, reason }) => {
+    onClosed: ({ kind, namespace, name, uid }, runId, { outcome, by, reason }) => {
+      reports.flush(uid);
       const isWell = outcome === 'Succeeded' || outcome === 'Superseded';
       log[isWell ? 'info' : 'warn'](
         { workload: workloadKey(kind, namespace, name), runId, outcome, by, reason },

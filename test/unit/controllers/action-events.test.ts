@@ -100,6 +100,19 @@ describe('events of writes (S21)', () => {
     expect(told).toHaveLength(2);
   });
 
+  it('are told before the end of their rollout, and of no other workload', () => {
+    const other = setOf({ ref: { ...workload.ref, uid: 'other' } });
+    for (const name of ['web-9', 'web-8']) {
+      events.done(workload, actions('Recreate', name));
+      events.done(other, actions('Recreate', `other-${name}`));
+    }
+    told.length = 0;
+    events.flush(workload.ref.uid);
+    expect(told).toEqual(['Normal SuccessfulDelete: delete Pod web-8']);
+    jest.advanceTimersByTime(10_000);
+    expect(told.slice(1)).toEqual(['Normal SuccessfulDelete: delete Pod other-web-8']);
+  });
+
   it('says what was done, each name once', () => {
     events.done(workload, actions('Evict', 'shop-1', 'shop-2'));
     events.done(workload, actions('ScaleUp', 'web-1', 'web-2', 'web-1'));
