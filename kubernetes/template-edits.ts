@@ -1,10 +1,11 @@
 /** Small changes of a workload's pod template, each one guarded patch of the object. */
 
+import { ANNOTATION } from '../planners/names.ts';
 import type { Container, PodTemplate } from '../planners/objects.ts';
 import type { Wish } from '../planners/workload.ts';
 import type { KubernetesClient } from './client.ts';
 import { isInPlaceOnly } from './in-place-only.ts';
-import { templateChange } from './template-change.ts';
+import { isTemplateFromGit, templateChange } from './template-change.ts';
 import { asRecord, trusted } from './values.ts';
 import type { Wisher } from './wish-edits.ts';
 import { pausedHint, short, wish } from './wish-edits.ts';
@@ -116,10 +117,11 @@ export async function setImage(
           { op: 'test', path: `${path}/name`, value: container.name },
           { op: 'add', path: `${path}/image`, value: image },
         ]),
-        ...annotationOperations(
-          object.metadata.annotations,
-          templateChange(object, template, `set image ${what}`, wisher, now),
-        ),
+        ...annotationOperations(object.metadata.annotations, {
+          ...templateChange(object, template, `set image ${what}`, wisher, now),
+          // Who leads back to what git gives has nothing against it any more.
+          ...(isTemplateFromGit(object, template) && { [ANNOTATION.pinned]: undefined }),
+        }),
       ],
       result: { changed: true, message: `${name} image updated: ${what}${pausedHint(object, target)}` },
     };
