@@ -1,5 +1,6 @@
 /** What every verb that changes a workload does: write the object, tell the run, wait until a controller has seen it, say so. */
 
+import { isNotFound } from '../kubernetes/api-error.ts';
 import { saysTemporalAway } from '../planners/conditions.ts';
 import { workloadPath } from '../kubernetes/workload-api.ts';
 import type { WishResult, WorkloadObject, WorkloadTarget } from '../kubernetes/workload-edit.ts';
@@ -9,6 +10,8 @@ import { CliError, EXIT } from './exit-codes.ts';
 import { formatAge } from './durations.ts';
 import { awaitWorkload } from './follow-workload.ts';
 import { describeFree, findKeeper, leaseName, readLease, whyNotKept } from './lease.ts';
+import type { CommitToCome } from './git-state.ts';
+import { commitToCome, describeToCome, readGitState } from './git-state.ts';
 import type { LeaseState } from './lease.ts';
 import { lookAfterWrite } from './outage.ts';
 import { oneLine } from '../kubernetes/safe-text.ts';
@@ -60,6 +63,8 @@ interface WishDocument extends Document {
   readonly effect: EffectSeen;
   /** What the running run was told. */
   readonly run?: SignalOutcome;
+  /** It may change the workload after this. */
+  readonly pendingCommit?: CommitToCome;
 }
 
 const DEFAULT_TIMEOUT_MS = 30_000;
@@ -88,6 +93,12 @@ export async function applyWish(session: Session, wish: WishToApply, wait: boole
       ? await lookAfterWrite(io.interrupted, async () => await awaitEffect(session, wish))
       : { value: 'notAwaited' as const };
   const seen = 'value' in look ? look.value : 'notAwaited';
+  // A look at the object as it was written, by who may read it; what it tells is beside the answer.
+  const toCome =
+    changed && wish.needsRun === true
+      ? await lookAfterWrite(io.interrupted, async () => await readToCome(session, wish.target))
+      : { value: undefined };
+  const pendingCommit = 'value' in toCome ? toCome.value : undefined;
   const effect = changed && notKept !== undefined ? 'notKept' : seen;
   const document: WishDocument = {
     apiVersion: CLI_API_VERSION,
@@ -101,6 +112,7 @@ export async function applyWish(session: Session, wish: WishToApply, wait: boole
     ...(wish.reason !== undefined && { reason: wish.reason }),
     effect,
     ...(run && { run }),
+    ...(pendingCommit && { pendingCommit }),
   };
   if (!(await printStructured(io, options, document))) {
     if (options.output === 'name') {
@@ -117,6 +129,19 @@ export async function applyWish(session: Session, wish: WishToApply, wait: boole
   return effect === 'timeout' ? EXIT.timeout : EXIT.ok;
 }
 
+async function readToCome(session: Session, target: WorkloadTarget): Promise<CommitToCome | undefined> {
+  try {
+    const object = await session.client.get<WorkloadObject>(workloadPath(target), {
+      timeoutMs: REQUEST_TIMEOUT_MS,
+    });
+    return commitToCome(await readGitState(session, object), object);
+  } catch (error) {
+    // Deleted since it was written.
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
+}
+
 async function tell(
   interrupted: AbortSignal,
   signal: NonNullable<WishToApply['signal']>,
@@ -127,7 +152,7 @@ async function tell(
 
 function notes(
   session: Session,
-  { effect, run, workload, namespace }: WishDocument,
+  { effect, run, pendingCommit, workload, namespace }: WishDocument,
   { lease, notKept }: { readonly lease: LeaseState; readonly notKept: string | undefined },
 ): string[] {
   const lines: string[] = [];
@@ -148,6 +173,7 @@ function notes(
   if (effect === 'notKept' && notKept !== undefined) {
     lines.push(`note: written on the object, but Fairlead does nothing about it: ${notKept}`);
   }
+  if (pendingCommit !== undefined) lines.push(`note: ${describeToCome(pendingCommit)}`);
   if (effect === 'timeout') {
     const limit = formatAge(timeoutOf(session));
     lines.push(

@@ -225,6 +225,31 @@ export async function commitToMake(
   }
 }
 
+/** A commit that may still change a workload: over what somebody writes on the object now. */
+export interface CommitToCome {
+  readonly repository: string;
+  readonly commit: string;
+  readonly outcome: CommitStatus['outcome'];
+}
+
+/** The newest commit of the workload's repository, where it has not applied the workload and is not over: it is under way, or tried again. */
+export function commitToCome(
+  git: GitState | undefined,
+  { metadata }: Pick<WorkloadObject, 'metadata'>,
+): CommitToCome | undefined {
+  if (git === undefined || wasRolledOutSince(git, { metadata })) return undefined;
+  const { repository, commit, outcome, underWay } = git;
+  const isToCome = underWay !== undefined || outcome === 'Refused' || outcome === 'Failed';
+  return isToCome ? { repository, commit, outcome } : undefined;
+}
+
+/** What it means for who has changed the workload by hand, as a clause. */
+export function describeToCome({ repository, commit, outcome }: CommitToCome): string {
+  const state = outcome === 'Progressing' ? 'is under way' : `is not applied (${outcome})`;
+  const when = outcome === 'Progressing' ? '' : ' when it is tried again';
+  return `commit ${shortSha(commit)} of ${repository} ${state}: what it changes of this workload comes over it${when}; \`fairlead suspend ${repository}\` holds what has not begun`;
+}
+
 /** Whether it has something for the workload is known when it gets there. @param later What comes then. */
 function commitUnderWay(
   { commit, repository }: Pick<GitState, 'commit' | 'repository'>,

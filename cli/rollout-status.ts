@@ -8,6 +8,7 @@ import { EXIT } from './exit-codes.ts';
 import { awaitWorkload } from './follow-workload.ts';
 import { gitTrouble, readGitState, wasRolledOutSince } from './git-state.ts';
 import type { Call } from './io.ts';
+import { readLease } from './lease.ts';
 import { notFound, readWorkload } from './read-workload.ts';
 import { rolloutSentence } from './rollout-sentences.ts';
 import { oneLine } from '../kubernetes/safe-text.ts';
@@ -161,7 +162,10 @@ function causeOf(outcome: RolloutStatusDocument['outcome'], object: WorkloadObje
   }
 }
 
-/** What keeps the run from going on, where that is known: neither the object nor a plan tells of it. */
+/**
+ * What keeps the run from going on, where that is known: neither the object nor a plan tells of it. While no worker leads, what its
+ * workflow task went through says nothing more.
+ */
 async function heldBy(
   session: Session,
   argument: WorkloadArgument,
@@ -169,7 +173,9 @@ async function heldBy(
 ): Promise<string | undefined> {
   if (isBootstrap(object)) return undefined;
   const { target } = targetOf(session, formatWorkload(argument));
-  return troubleOf(await describeRun(session, target))?.text;
+  const trouble = troubleOf(await describeRun(session, target));
+  if (trouble?.kind === 'timesOut' && (await readLease(session)).state === 'free') return undefined;
+  return trouble?.text;
 }
 
 async function report(

@@ -1,6 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
 
-import { gitTrouble, isAppliedSince, mayStillChange, wasRolledOutSince } from '../../../cli/git-state.ts';
+import {
+  commitToCome,
+  describeToCome,
+  gitTrouble,
+  isAppliedSince,
+  mayStillChange,
+  wasRolledOutSince,
+} from '../../../cli/git-state.ts';
 import { waitingIn } from '../../../cli/temporal-sync.ts';
 import type { GitState } from '../../../cli/git-state.ts';
 
@@ -10,6 +17,36 @@ const PROBLEM = 'RolloutFailed agent.yaml:1@ca198eb3: DaemonSet.fairlead.dev def
 function stateOf(change: Partial<GitState>): GitState {
   return { repository: 'shop', commit: 'ca198eb3ff', outcome: 'Failed', problems: [PROBLEM], ...change };
 }
+
+describe('a commit that comes over what is written by hand now', () => {
+  const applied = (commit: string) => ({
+    metadata: { name: 'web', uid: 'u', resourceVersion: '1', annotations: { 'fairlead.dev/commit': commit } },
+  });
+  const told = (change: Partial<GitState>, commit = 'before') => {
+    const found = commitToCome(stateOf(change), applied(commit));
+    return found && describeToCome(found);
+  };
+
+  it.each<[Partial<GitState>, string]>([
+    [
+      { outcome: 'Refused' },
+      'commit ca198eb3 of shop is not applied (Refused): what it changes of this workload comes over it when it is tried again',
+    ],
+    [
+      { outcome: 'Progressing', underWay: {} },
+      'commit ca198eb3 of shop is under way: what it changes of this workload comes over it;',
+    ],
+  ])('is one that is tried again, or under way: %j', (change, words) => {
+    expect(told(change)).toContain(words);
+  });
+
+  it('is none that is over, or has applied the workload', () => {
+    expect(told({ outcome: 'Succeeded' })).toBeUndefined();
+    expect(told({ outcome: 'Progressing' })).toBeUndefined();
+    expect(told({ outcome: 'Failed' }, 'ca198eb3ff')).toBeUndefined();
+    expect(commitToCome(undefined, applied('before'))).toBeUndefined();
+  });
+});
 
 describe('what is wrong with git, for one workload', () => {
   it('a commit that failed for another workload is none of its business', () => {
