@@ -12,6 +12,8 @@ export const EXIT = {
   kubernetesUnreachable: 6,
   /** 128 + SIGINT. */
   interrupted: 130,
+  /** 128 + SIGPIPE: nobody reads what is printed. */
+  unread: 141,
 } as const;
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 

@@ -1,5 +1,8 @@
 /** What a command sees of its process, so that tests run the same code. */
 
+import { EXIT } from './exit-codes.ts';
+import { describeSystemError } from './system-error.ts';
+
 export interface Io {
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;
@@ -46,23 +49,41 @@ export function processIo(): Io {
   process.once('SIGINT', () => {
     controller.abort();
   });
-  // `fairlead get | head -1`: whoever reads has seen enough.
   stdout.on('error', (error: NodeJS.ErrnoException) => {
     // The terminal was closed; SIGHUP ends the verb, a worker in order.
     if (error.code === 'EIO') return;
-    if (error.code !== 'EPIPE') throw error;
-    process.exit(0);
+    endIfUnread(error);
+    stderr.write(`error: cannot write to stdout: ${describeSystemError(error)}\n`);
+    process.exit(EXIT.failed);
   });
+  // What is said beside the result may be lost, as on a full disk.
+  stderr.on('error', endIfUnread);
   return {
     out: (text) => stdout.write(text),
     err: (text) => stderr.write(text),
     environment: env,
     live,
     color: live,
-    size: () => ({ columns: stdout.columns, rows: stdout.rows }),
+    size: () => terminalSize(stdout),
     now: () => Date.now(),
     interrupted: controller.signal,
   };
+}
+
+/** `rollout status sts/web | head -1`: whoever reads has gone. Node ignores SIGPIPE, which would end the process so: silently, and not well. */
+function endIfUnread({ code }: NodeJS.ErrnoException): void {
+  if (code === 'EPIPE') process.exit(EXIT.unread);
+}
+
+/** Columns and rows; what is no terminal has none, and one that nobody has told its size says 0: they count as 80 and 24. */
+export function terminalSize({
+  columns = 0,
+  rows = 0,
+}: {
+  readonly columns?: number;
+  readonly rows?: number;
+}): ReturnType<Io['size']> {
+  return { columns: columns === 0 ? 80 : columns, rows: rows === 0 ? 24 : rows };
 }
 
 /**

@@ -103,7 +103,7 @@ async function createProgram(words: readonly string[], io: Io, attach: Attach): 
     `
 Exit codes:
   0 ok   1 failed or degraded   2 usage   3 timeout   4 differences found (plan)
-  5 Temporal unreachable   6 Kubernetes unreachable   130 Ctrl-C
+  5 Temporal unreachable   6 Kubernetes unreachable   130 Ctrl-C   141 output not read
 
 Examples:
   fairlead check                        is everything there that a rollout needs?

@@ -5,7 +5,7 @@
  * until Ctrl-C.
  */
 
-import { isLiveTerminal } from '../cli/io.ts';
+import { isLiveTerminal, terminalSize } from '../cli/io.ts';
 import type { Io } from '../cli/io.ts';
 import { cutToWidth, formatTable } from '../cli/table.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
@@ -178,7 +178,7 @@ function terminal(interrupted: AbortSignal): Io {
     environment: env,
     live,
     color: live,
-    size: () => ({ columns: stdout.isTTY ? stdout.columns : 160, rows: stdout.isTTY ? stdout.rows : 50 }),
+    size: () => terminalSize(stdout),
     now: () => Date.now(),
     interrupted,
   };
