@@ -8,6 +8,7 @@ import { EXIT } from './exit-codes.ts';
 import type { Call } from './io.ts';
 import { examples } from './operator-verbs.ts';
 import type { Attach } from './program.ts';
+import { checkTemporalAddress } from './variables.ts';
 
 /** Adds `check`, `plan`, `up`, `worker` and `local`. */
 export async function addProcessVerbs(
@@ -56,6 +57,7 @@ function addWorkers(program: Command, attach: Attach): void {
   const load = async () => {
     const { runWorker } = await import('../worker/main.ts');
     return async ({ io, options }: Call<WorkerFlags>): Promise<ExitCode> => {
+      checkTemporalAddress(io.environment);
       const signal = await runWorker(options, io);
       // Node aborts at its exit when it cannot restore the terminal, and this one was closed: it ends by the signal itself.
       if (signal === 'SIGHUP') process.kill(process.pid, signal);

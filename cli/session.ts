@@ -11,6 +11,7 @@ import { groupVersion, parseWorkloadApi } from '../kubernetes/workload-api.ts';
 import type { WorkloadTarget } from '../kubernetes/workload-edit.ts';
 import { CliError, EXIT } from './exit-codes.ts';
 import type { Call, GlobalOptions, Io } from './io.ts';
+import { checkClusterName, checkTemporalAddress } from './variables.ts';
 import type { WorkloadArgument } from './workload-argument.ts';
 import { parseWorkloadArgument } from './workload-argument.ts';
 
@@ -33,7 +34,7 @@ const SHORTEST_REQUEST_MS = 3_000;
 
 /**
  * Runs `work` with a session that is closed afterwards, also on Ctrl-C.
- * @throws CliError for settings that are wrong (usage) or no cluster (Kubernetes unreachable)
+ * @throws ConfigurationError or CliError (usage) for settings that are wrong, CliError (Kubernetes unreachable) for no cluster
  */
 export async function withSession<T>(call: Call, work: (session: Session) => Promise<T>): Promise<T> {
   const settings = readSettings(call);
@@ -63,14 +64,20 @@ function longestRequest({ timeout = 0 }: GlobalOptions): number | undefined {
   return timeout === 0 ? undefined : Math.max(timeout, SHORTEST_REQUEST_MS);
 }
 
-/** Settings that need no cluster. */
+/**
+ * Settings that need no cluster.
+ * @throws CliError (usage), ConfigurationError that name the flag, the variable and what is accepted
+ */
 export function readSettings({ io, options }: Call): Pick<Session, 'api' | 'cluster' | 'leaseNamespace'> {
   const { environment } = io;
+  checkTemporalAddress(environment);
+  const cluster = options.cluster ?? nonEmpty(environment['FAIRLEAD_CLUSTER']) ?? 'default';
+  checkClusterName(cluster);
   const api = options.workloadApi ?? nonEmpty(environment['FAIRLEAD_WORKLOAD_API']) ?? 'fairlead.dev/v1beta1';
   try {
     return {
       api: parseWorkloadApi(api),
-      cluster: options.cluster ?? nonEmpty(environment['FAIRLEAD_CLUSTER']) ?? 'default',
+      cluster,
       leaseNamespace:
         options.leaseNamespace ?? nonEmpty(environment['FAIRLEAD_LEASE_NAMESPACE']) ?? 'fairlead-system',
     };

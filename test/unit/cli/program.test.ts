@@ -155,6 +155,63 @@ describe('the command line', () => {
       'use one of fairlead.dev/v1beta1, apps/v1 (--workload-api or FAIRLEAD_WORKLOAD_API)',
     );
   });
+
+  const EVERY_VERB = [
+    'get',
+    'get rc',
+    'watch sts/web',
+    'explain sts/web',
+    'rollout pause sts/web',
+    'set image sts/web a=b',
+    'sync shop',
+    'history shop',
+    'check',
+    'plan',
+    'up',
+    'worker',
+  ];
+
+  it.each(EVERY_VERB)('`%s`: a name that no cluster can have is refused as by a worker', async (line) => {
+    const { code, out, err } = await runCli(line.split(' '), { environment: { FAIRLEAD_CLUSTER: 'A_b' } });
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toMatch(/^error: --cluster \(FAIRLEAD_CLUSTER\) "A_b": lower-case letters,/);
+  });
+
+  it.each(['', 'A_b', '-a', 'a-', 'a.b', 'ä', 'a'.repeat(43), 'a', '0', 'a-b', 'a'.repeat(42)])(
+    'a verb takes the name of a cluster as a worker does: %j',
+    async (cluster) => {
+      const environment = { HOME: '/nonexistent' };
+      const [verb, worker] = await Promise.all(
+        ['get', 'worker'].map(async (one) => await runCli([one, '--cluster', cluster], { environment })),
+      );
+      expect(verb).toEqual(worker);
+    },
+  );
+
+  it.each(EVERY_VERB)('`%s`: an address that Temporal cannot have is refused', async (line) => {
+    const { code, out, err } = await runCli(line.split(' '), {
+      environment: { TEMPORAL_ADDRESS: 'foo:bar' },
+    });
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toBe(
+      'error: TEMPORAL_ADDRESS "foo:bar": expected HOST:PORT, like localhost:7233 or [::1]:7233\n',
+    );
+  });
+
+  it.each(['http://temporal:7233', 'temporal:65536', '::1', 'temporal:', ':7233', 'a b:7233'])(
+    '%j is no address of Temporal',
+    async (TEMPORAL_ADDRESS) => {
+      expect(await runCli(['get'], { environment: { TEMPORAL_ADDRESS } })).toMatchObject({ code: 2 });
+    },
+  );
+
+  it.each(['', 'temporal', 'temporal.example:7233', '127.0.0.1:65535', '[::1]:7233', '[::1]'])(
+    '%j may be the address of Temporal',
+    async (TEMPORAL_ADDRESS) => {
+      const environment = { HOME: '/nonexistent', TEMPORAL_ADDRESS };
+      expect(await runCli(['get'], { environment })).toMatchObject({ code: 6 });
+    },
+  );
 });
 
 describe('failures', () => {
