@@ -24,6 +24,7 @@ import type { GetOptions } from './get.ts';
 import type { Call } from './io.ts';
 import { describeFree, leaseName, readLease } from './lease.ts';
 import { RunWatch } from './run-watch.ts';
+import { chosenBy } from './selector-option.ts';
 import type { Session } from './session.ts';
 import { REQUEST_TIMEOUT_MS, withSession } from './session.ts';
 import { CLI_API_VERSION, printStructured } from './structured.ts';
@@ -183,10 +184,11 @@ async function readViews(session: Session, options: GetOptions): Promise<readonl
   };
   const [{ items: chosen }, { items: controllers }, { items: revisions }, { items: pods }] =
     await Promise.all([
-      client.list<ReplicationController>(of('replicationcontrollers'), {
-        ...limit,
-        ...(options.selector !== undefined && { labelSelector: options.selector }),
-      }),
+      chosenBy(
+        options.selector,
+        async (only) =>
+          await client.list<ReplicationController>(of('replicationcontrollers'), { ...limit, ...only }),
+      ),
       client.list<ReplicationController>(of('replicationcontrollers'), limit),
       client.list<ControllerRevision>(of('controllerrevisions'), {
         ...limit,

@@ -21,6 +21,8 @@ import type { ExitCode } from './exit-codes.ts';
 import type { Call } from './io.ts';
 import { describeFree, leaseName, readLease, whyNotKept } from './lease.ts';
 import { readWorkload } from './read-workload.ts';
+import type { Chosen } from './selector-option.ts';
+import { chosenBy } from './selector-option.ts';
 import type { Session } from './session.ts';
 import { REQUEST_TIMEOUT_MS, targetOf, withSession } from './session.ts';
 import { CLI_API_VERSION, printStructured } from './structured.ts';
@@ -181,8 +183,10 @@ async function readViews(
       ? KINDS.map((kind) => ({ kind, api: session.api }))
       : [parseKindArgument(operand, session.api)];
   const namespace = options.allNamespaces === true ? undefined : session.namespace;
-  const lists = await Promise.all(
-    kinds.map(({ kind, api }) => listViews(session, kind, api, namespace, options.selector)),
+  const lists = await chosenBy(
+    options.selector,
+    async (chosen) =>
+      await Promise.all(kinds.map(({ kind, api }) => listViews(session, kind, api, namespace, chosen))),
   );
   return lists.flat();
 }
@@ -192,11 +196,11 @@ async function listViews(
   kind: WorkloadKind,
   api: WorkloadApi,
   namespace: string | undefined,
-  labelSelector: string | undefined,
+  chosen: Chosen,
 ): Promise<readonly WorkloadView[]> {
   const { items } = await session.client.list<WorkloadObject>(workloadCollection(api, kind, namespace), {
     timeoutMs: REQUEST_TIMEOUT_MS,
-    ...(labelSelector !== undefined && { labelSelector }),
+    ...chosen,
   });
   return items.map((object) => viewWorkload(object, kind, api));
 }

@@ -74,3 +74,24 @@ describe('workloads, whatever the last worker has said of them', () => {
     expect(out).toMatch(/statefulset\/web /);
   });
 });
+
+describe('a selector that the apiserver cannot read', () => {
+  const why = "unable to parse requirement: found '', expected: ',' or ')'";
+  beforeEach(() => {
+    ground.server.intercept = ({ url: { searchParams } }, response) => {
+      const status = { kind: 'Status', code: 400, reason: 'BadRequest', message: why };
+      if (searchParams.get('labelSelector') === 'a in (b') answer(response, 400, status);
+      else answer(response, 200, { metadata: {}, items: [] });
+      return true;
+    };
+  });
+
+  it.each(['get', 'get sts', 'get rc'])('is a mistake of usage: `%s`', async (line) => {
+    const kubeconfig = ['--kubeconfig', join(directory, 'config')];
+    expect(await runCli([...line.split(' '), '-l', 'a in (b', ...kubeconfig])).toEqual({
+      code: 2,
+      out: '',
+      err: `error: -l "a in (b" is not understood (${why}): write it like app=web,tier!=db or 'app in (web,api)'\n`,
+    });
+  });
+});
