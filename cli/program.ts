@@ -7,7 +7,7 @@ import { trusted } from '../kubernetes/values.ts';
 import { addOperatorVerbs, examples } from './operator-verbs.ts';
 import { durationOption } from './durations.ts';
 import type { ExitCode } from './exit-codes.ts';
-import { EXIT } from './exit-codes.ts';
+import { CliError, EXIT } from './exit-codes.ts';
 import type { Call, GlobalOptions, Io } from './io.ts';
 import { OUTPUT_FORMATS } from './io.ts';
 import { checkOutput } from './outputs.ts';
@@ -21,6 +21,7 @@ type Verb<O> = (call: Call<O>) => Promise<ExitCode>;
 export type Attach = <O>(command: Command, load: () => Promise<Verb<O>>) => Command;
 
 const VERSION = '0.1.0';
+const SHELLS = ['bash', 'zsh', 'fish'] as const;
 
 /**
  * Runs one command line (without `node` and the script).
@@ -124,7 +125,7 @@ function addCompletion(program: Command, attach: Attach): void {
     program
       .command('completion')
       .description('print what makes a shell complete verbs, options and names')
-      .addArgument(new Argument('<SHELL>', 'which one').choices(['bash', 'zsh', 'fish']))
+      .addArgument(new Argument('<SHELL>', 'which one').choices(SHELLS).argParser(shellArgument))
       .addHelpText(
         'after',
         examples('source <(fairlead completion bash)', 'fairlead completion fish | source'),
@@ -134,6 +135,12 @@ function addCompletion(program: Command, attach: Attach): void {
   attach(program.command('complete', { hidden: true }).argument('[WORDS...]'), async () =>
     (await import('./completion.ts')).completer(program, run),
   );
+}
+
+/** In words of our own: the grammar's speak of a "command-argument value". */
+function shellArgument(text: string): string {
+  if (SHELLS.some((shell) => shell === text)) return text;
+  throw new CliError(`there is no completion for "${text}": choose one of ${SHELLS.join(', ')}`, EXIT.usage);
 }
 
 function addGlobalOptions(program: Command): void {
