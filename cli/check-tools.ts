@@ -90,12 +90,12 @@ export async function checkTemporal(
       }
     });
   } catch (error) {
-    const message = error instanceof TemporalUnreachable ? error.message : toMessage(error);
+    const found = error instanceof TemporalUnreachable ? error.predicate : toMessage(error);
     return [
       {
         ...reachable,
         outcome: 'failed',
-        found: message,
+        found,
         mend: 'set TEMPORAL_ADDRESS (and TEMPORAL_NAMESPACE, TEMPORAL_API_KEY or TLS), or start one: temporal server start-dev',
         exitCode: EXIT.temporalUnreachable,
       },

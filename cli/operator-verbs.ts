@@ -9,6 +9,7 @@ import { durationOption } from './durations.ts';
 import type { Attach } from './program.ts';
 import { REPOSITORY_KIND, orRepositories } from './repository-argument.ts';
 import type { WishOptions } from './rollout-wishes.ts';
+import { wisherOptions } from './wisher-options.ts';
 import { CONTROLLER_KIND } from './workload-argument.ts';
 
 /** What stands for `KIND/NAME` in the help of a verb. */
@@ -187,59 +188,59 @@ function addRollout(program: Command, attach: Attach): void {
 
 function addRollingUpdate(program: Command, attach: Attach): void {
   attach(
-    program
-      .command('rolling-update')
-      .description(
-        'replace a ReplicationController pod by pod; run again, it attaches to the update that runs',
-      )
-      .argument('<OLD>', 'the ReplicationController that is replaced')
-      .argument('[NEW]', 'the one that takes its place and keeps this name (default: it gets the old name)')
-      .option('--image <image>', 'roll out this image')
-      .option('--container <name>', 'which container gets the image, where there are several')
-      .option(
-        '-f, --filename <file>',
-        'roll out the ReplicationController in this file; - is standard input',
-        oneFileOption,
-      )
-      .option('--rollback', 'turn the update in progress round')
-      .addOption(
-        new Option(
-          '--update-period <duration>',
-          'between growing and shrinking, up to 168h (default: none)',
-        ).argParser(durationOption),
-      )
-      .addOption(
-        new Option(
-          '--poll-interval <duration>',
-          'between two looks at the cluster, up to 1h (default: 1s)',
-        ).argParser(durationOption),
-      )
-      .option(
-        '--deployment-label-key <key>',
-        "label that tells the two controllers' pods apart",
-        labelKeyOption,
-        ROLLING_UPDATE.deployment,
-      )
-      .option(
-        '--max-surge <amount>',
-        'pods above the desired number, like 1 or 25% (default: annotation fairlead.dev/max-surge, 1)',
-      )
-      .option(
-        '--max-unavailable <amount>',
-        'pods below it (default: annotation fairlead.dev/max-unavailable, 0)',
-      )
-      .option('--dry-run', 'only say what would be rolled out')
-      .option('--reason <text>', 'why; kept with the update')
-      .option('--by <name>', "who (default: the kubeconfig's user)")
-      .addHelpText(
-        'after',
-        '\nWith --timeout it gives up waiting when nothing has moved for so long (default 5m); the update itself goes on.\n' +
-          examples(
-            'fairlead rolling-update foo --image=registry.example/foo:2',
-            'fairlead rolling-update foo foo-v2 -f foo-v2.yaml',
-            'fairlead rolling-update foo --rollback',
-          ),
-      ),
+    wisherOptions(
+      program
+        .command('rolling-update')
+        .description(
+          'replace a ReplicationController pod by pod; run again, it attaches to the update that runs',
+        )
+        .argument('<OLD>', 'the ReplicationController that is replaced')
+        .argument('[NEW]', 'the one that takes its place and keeps this name (default: it gets the old name)')
+        .option('--image <image>', 'roll out this image')
+        .option('--container <name>', 'which container gets the image, where there are several')
+        .option(
+          '-f, --filename <file>',
+          'roll out the ReplicationController in this file; - is standard input',
+          oneFileOption,
+        )
+        .option('--rollback', 'turn the update in progress round')
+        .addOption(
+          new Option(
+            '--update-period <duration>',
+            'between growing and shrinking, up to 168h (default: none)',
+          ).argParser(durationOption),
+        )
+        .addOption(
+          new Option(
+            '--poll-interval <duration>',
+            'between two looks at the cluster, up to 1h (default: 1s)',
+          ).argParser(durationOption),
+        )
+        .option(
+          '--deployment-label-key <key>',
+          "label that tells the two controllers' pods apart",
+          labelKeyOption,
+          ROLLING_UPDATE.deployment,
+        )
+        .option(
+          '--max-surge <amount>',
+          'pods above the desired number, like 1 or 25% (default: annotation fairlead.dev/max-surge, 1)',
+        )
+        .option(
+          '--max-unavailable <amount>',
+          'pods below it (default: annotation fairlead.dev/max-unavailable, 0)',
+        )
+        .option('--dry-run', 'only say what would be rolled out'),
+      'with the update',
+    ).addHelpText(
+      'after',
+      '\nWith --timeout it gives up waiting when nothing has moved for so long (default 5m); the update itself goes on.\n' +
+        examples(
+          'fairlead rolling-update foo --image=registry.example/foo:2',
+          'fairlead rolling-update foo foo-v2 -f foo-v2.yaml',
+          'fairlead rolling-update foo --rollback',
+        ),
+    ),
     async () => (await import('./rolling-update.ts')).runRollingUpdate,
   );
 }
@@ -271,10 +272,10 @@ function addWish(rollout: Command, attach: Attach, verb: SimpleWish, description
 }
 
 function wishOptions(command: Command): Command {
-  return command
-    .option('--reason <text>', 'why; kept on the object')
-    .option('--by <name>', "who (default: the kubeconfig's user)")
-    .option('--no-wait', 'do not wait until a controller has seen it');
+  return wisherOptions(command, 'on the object').option(
+    '--no-wait',
+    'do not wait until a controller has seen it',
+  );
 }
 
 function revisionOption(text: string): bigint {

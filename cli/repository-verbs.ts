@@ -5,17 +5,20 @@ import type { Command } from 'commander';
 import { examples } from './operator-verbs.ts';
 import type { Attach } from './program.ts';
 import type { SuspendOptions } from './suspend-repository.ts';
+import { wisherOptions } from './wisher-options.ts';
 
 const REPOSITORY = 'its name in the repositories file; `fairlead get repositories` shows them';
+const KEPT = 'with the repository';
 
 /** Adds `sync`, `suspend`, `resume` and `history`. */
 export function addRepositoryVerbs(program: Command, attach: Attach): void {
   attach(
-    who(
+    wisherOptions(
       program
         .command('sync')
         .description('look at a repository now, apply its newest commit, and wait for the outcome')
         .argument('<REPOSITORY>', REPOSITORY),
+      KEPT,
     )
       .option('--no-wait', 'do not wait for the outcome')
       .addHelpText('after', examples('fairlead sync shop', 'fairlead sync shop --timeout 10m -o json')),
@@ -42,19 +45,13 @@ function addSuspension(
   description: string,
 ): void {
   attach<SuspendOptions>(
-    who(program.command(verb).description(description).argument('<REPOSITORY>', REPOSITORY)).addHelpText(
-      'after',
-      examples(`fairlead ${verb} shop`, `fairlead ${verb} shop --reason "disk alarm"`),
-    ),
+    wisherOptions(
+      program.command(verb).description(description).argument('<REPOSITORY>', REPOSITORY),
+      KEPT,
+    ).addHelpText('after', examples(`fairlead ${verb} shop`, `fairlead ${verb} shop --reason "disk alarm"`)),
     async () => {
       const { runSuspension } = await import('./suspend-repository.ts');
       return async (call) => await runSuspension(verb, call);
     },
   );
-}
-
-function who(command: Command): Command {
-  return command
-    .option('--reason <text>', 'why; kept with the repository')
-    .option('--by <name>', "who (default: the kubeconfig's user)");
 }

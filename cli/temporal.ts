@@ -55,12 +55,16 @@ export interface Temporal {
 export class TemporalUnreachable extends Error {
   override name = 'TemporalUnreachable';
   readonly address: string;
+  /** The message without its subject, Temporal. */
+  readonly predicate: string;
 
   constructor(address: string, cause: unknown) {
     const says = isNamespaceMissing(cause) ? 'has not what is asked for' : 'does not answer';
     const hint = isNamespaceMissing(cause) ? ' (TEMPORAL_NAMESPACE)' : '';
-    super(`Temporal at ${address} ${says}: ${toMessage(cause)}${hint}`, { cause });
+    const predicate = `at ${address} ${says}: ${toMessage(cause)}${hint}`;
+    super(`Temporal ${predicate}`, { cause });
     this.address = address;
+    this.predicate = predicate;
   }
 }
 

@@ -58,6 +58,12 @@ describe('the command line', () => {
     [['get', '--timeout', 'soon'], 'is not a duration'],
     [['rollout', 'status'], "missing required argument 'KIND/NAME'"],
     [['rollout', 'undo', 'sts/web', '--to-revision', 'x'], 'is not a revision number'],
+    ...['rollout pause sts/web', 'set image sts/web a=b', 'rolling-update foo', 'sync shop'].flatMap((line) =>
+      ['reason', 'by'].map((flag): [string[], string] => [
+        [...line.split(' '), `--${flag}`, 'é'.repeat(1_025)],
+        `error: --${flag} has 1025 characters, and may have 1024 at the most\n`,
+      ]),
+    ),
     [['set', 'image', 'sts/web'], 'missing required argument'],
     [['get', 'a', 'b'], 'too many arguments'],
     [['get', 'repositories', 'shop'], 'too many arguments: one of them by its name is `get repository/shop`'],
@@ -76,6 +82,11 @@ describe('the command line', () => {
     const { code, out, err } = await runCli(words);
     expect({ code, out }).toEqual({ code: 2, out: '' });
     expect(err).toContain(message);
+  });
+
+  it('a reason may have 1024 characters, however long each is', async () => {
+    const words = ['rollout', 'pause', 'sts/web', '--reason', '🛟'.repeat(1_024)];
+    expect((await runCli(words, { environment: { HOME: '/nonexistent' } })).code).toBe(6);
   });
 
   it.each(['deployment', 'kubernetes.io/deployment', 'A_b.c-9', `${'a'.repeat(253)}/${'b'.repeat(63)}`])(
@@ -212,6 +223,12 @@ describe('the command line', () => {
       expect(await runCli(['get'], { environment })).toMatchObject({ code: 6 });
     },
   );
+});
+
+it('check says of Temporal once what does not answer', async () => {
+  const environment = { HOME: '/nonexistent', TEMPORAL_ADDRESS: '127.0.0.1:1' };
+  const { out } = await runCli(['check'], { environment });
+  expect(out).toMatch(/^✗ Temporal at 127\.0\.0\.1:1 does not answer: /m);
 });
 
 describe('failures', () => {
