@@ -1,9 +1,9 @@
 /** What to do where a directory of `fairlead local` cannot be used. */
 
 import { cacheHome, stateHome } from '../kubernetes/base-directories.ts';
-import { toMessage } from '../kubernetes/api-error.ts';
 import { asRecord, errorCode } from '../kubernetes/values.ts';
 import { CliError, EXIT } from './exit-codes.ts';
+import { describeSystemError } from './system-error.ts';
 
 /** Of open(2), mkdir(2) and write(2): what somebody who chooses the directory can do something about. */
 const UNUSABLE = new Set([
@@ -39,7 +39,7 @@ export async function withLocalFiles<T>(
     const home = unusableHome(error, environment);
     if (home === undefined) throw error;
     throw new CliError(
-      `${toMessage(error)}\n` +
+      `${describeCall(error)}\n` +
         `  ${home.holds} are kept in ${home.directory}: make it a directory that you can write, or choose another: export ${home.variable}=DIRECTORY`,
       EXIT.failed,
       { cause: error },
@@ -47,15 +47,25 @@ export async function withLocalFiles<T>(
   }
 }
 
+/** `cannot make /x/fairlead: permission denied (EACCES)` */
+function describeCall(error: unknown): string {
+  const { path, syscall } = asRecord(error);
+  return `cannot ${syscall === 'mkdir' ? 'make' : 'use'} ${String(path)}: ${describeSystemError(error)}`;
+}
+
 function unusableHome(
   error: unknown,
   environment: Readonly<Record<string, string | undefined>>,
 ): Home | undefined {
-  const { path } = asRecord(error);
+  const { path, syscall } = asRecord(error);
   if (typeof path !== 'string' || !UNUSABLE.has(errorCode(error) ?? '')) return undefined;
   const homes: readonly Home[] = [
     { variable: 'XDG_STATE_HOME', holds: 'instances', directory: stateHome(environment) },
     { variable: 'XDG_CACHE_HOME', holds: 'programs', directory: cacheHome(environment) },
   ];
-  return homes.find(({ directory }) => path === directory || path.startsWith(`${directory}/`));
+  const isIn = (inner: string, outer: string) => inner === outer || inner.startsWith(`${outer}/`);
+  // One above it has to be made first.
+  return homes.find(
+    ({ directory }) => isIn(path, directory) || (syscall === 'mkdir' && isIn(directory, path)),
+  );
 }

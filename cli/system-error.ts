@@ -2,8 +2,12 @@
 
 import { getSystemErrorMap } from 'node:util';
 
+import { toMessage } from '../kubernetes/api-error.ts';
+import { asRecord } from '../kubernetes/values.ts';
+
 /** `no space left on device (ENOSPC)`; of an error that no system call made, its message. */
-export function describeSystemError({ errno, message }: NodeJS.ErrnoException): string {
-  const known = errno === undefined ? undefined : getSystemErrorMap().get(errno);
-  return known === undefined ? message : `${known[1]} (${known[0]})`;
+export function describeSystemError(error: unknown): string {
+  const { errno } = asRecord(error);
+  const known = typeof errno === 'number' ? getSystemErrorMap().get(errno) : undefined;
+  return known === undefined ? toMessage(error) : `${known[1]} (${known[0]})`;
 }

@@ -25,7 +25,16 @@ describe('a directory of `fairlead local` that cannot be used', () => {
     const told = withLocalFiles(work, { XDG_STATE_HOME: file });
     await expect(told).rejects.toThrow(CliError);
     await expect(told).rejects.toThrow(
-      `  instances are kept in ${join(file, 'fairlead')}: make it a directory that you can write, or choose another: export XDG_STATE_HOME=DIRECTORY`,
+      `cannot use ${join(file, 'fairlead', 'local', 'default', 'instance.json')}: not a directory (ENOTDIR)\n` +
+        `  instances are kept in ${join(file, 'fairlead')}: make it a directory that you can write, or choose another: export XDG_STATE_HOME=DIRECTORY`,
+    );
+  });
+
+  it('is named too where the one that the variable names cannot be made', async () => {
+    const home = join(directory, 'missing', 'state');
+    const told = withLocalFiles(async () => await mkdir(home), { XDG_STATE_HOME: home });
+    await expect(told).rejects.toThrow(
+      `cannot make ${home}: no such file or directory (ENOENT)\n  instances are kept in ${join(home, 'fairlead')}: `,
     );
   });
 
