@@ -6,6 +6,7 @@ import type { Command } from 'commander';
 
 import { toMessage } from '../kubernetes/api-error.ts';
 import { shellWord } from '../kubernetes/shell-word.ts';
+import { removeEmptyParents } from '../local/claimed-directory.ts';
 import { tailOfLog } from '../local/component-process.ts';
 import {
   COMPONENT_NAMES,
@@ -143,21 +144,22 @@ async function requireInstance(
   return { record, directory };
 }
 
-/** Stops and removes an instance; nothing to do is no failure. */
+/** Stops and removes an instance, and what was made for it alone; nothing to do is no failure. */
 export async function runLocalDown(command: Command): Promise<void> {
   const { name } = localOptions(command);
   const { out } = printer(command);
-  const directory = join(defaultStateDirectory(), name);
+  const state = defaultStateDirectory();
+  const directory = join(state, name);
   const record = await readInstance(directory);
-  if (record === undefined) {
-    // A crash just after the directory was made leaves it empty.
-    await removeInstance(directory);
-    out(`instance ${name} does not exist: nothing to do\n`);
-    return;
-  }
-  checkInSight(record, directory);
+  if (record !== undefined) checkInSight(record, directory);
+  // Also without a record: a crash just after the directory was made leaves it empty.
   await removeInstance(directory);
-  out(`instance ${name} is stopped and removed\n`);
+  await removeEmptyParents(state);
+  out(
+    record === undefined
+      ? `instance ${name} does not exist: nothing to do\n`
+      : `instance ${name} is stopped and removed\n`,
+  );
 }
 
 /** Prints where everything is and what runs; the end of the log of what does not. */

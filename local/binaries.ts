@@ -4,13 +4,14 @@
  */
 
 import { execFile } from 'node:child_process';
-import { access, constants, mkdir, rm } from 'node:fs/promises';
+import { access, constants, rm } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 
 import { toMessage } from '../kubernetes/api-error.ts';
 import { cacheHome } from '../kubernetes/base-directories.ts';
 import { trusted } from '../kubernetes/values.ts';
+import { makeDirectories } from './claimed-directory.ts';
 import { downloadRelease, releaseOf } from './download.ts';
 import { withLock } from './file-lock.ts';
 import { buildWithGo } from './go-build.ts';
@@ -105,7 +106,7 @@ export async function findBinary(name: ProgramName, options: FindOptions = {}): 
   const cache = binaryCacheDirectory(environment);
   const cached = join(cache, `${name}-${VERSIONS[product]}`);
   if (await isExecutable(cached)) return cached;
-  await mkdir(cache, { recursive: true });
+  await makeDirectories(cache);
   await withLock(
     `${cached}.lock`,
     async () => {

@@ -1,15 +1,15 @@
 /** The embedded control plane: real servers, one directory, and a handle to everything. */
 
 import { randomBytes } from 'node:crypto';
-import { mkdir, stat, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
 import type { KubernetesClient } from '../kubernetes/client.ts';
-import { errorCode } from '../kubernetes/values.ts';
 import type { WorkloadApi } from '../kubernetes/workload-api.ts';
 import { auditPolicy } from './audit-policy.ts';
 import { findBinaries } from './binaries.ts';
 import { bringUp, startComponents } from './bring-up.ts';
+import { claimDirectory } from './claimed-directory.ts';
 import { openClusterClient } from './cluster-client.ts';
 import type { ComponentFailure } from './component-process.ts';
 import { schedulerConfiguration } from './components.ts';
@@ -122,30 +122,6 @@ async function createRecord(options: ControlPlaneOptions, name: string): Promise
     processes: {},
     complete: false,
   };
-}
-
-/** As `mkdir -p`. Node's own never ends where a parent is there and takes no directory all the same, as /proc. */
-async function makeDirectories(path: string): Promise<void> {
-  if ((await stat(path).catch(() => undefined))?.isDirectory() === true) return;
-  if (dirname(path) !== path) await makeDirectories(dirname(path));
-  await mkdir(path, { mode: 0o700 }).catch((error: unknown) => {
-    // Another one was quicker.
-    if (errorCode(error) !== 'EEXIST') throw error;
-  });
-}
-
-/** Claims the directory: of two that want the same name one fails. */
-async function claimDirectory(directory: string, name: string): Promise<void> {
-  await makeDirectories(dirname(directory));
-  try {
-    await mkdir(directory, { mode: 0o700 });
-  } catch (error) {
-    if (errorCode(error) !== 'EEXIST') throw error;
-    throw new Error(
-      `instance ${name} exists already in ${directory}; look at it with: fairlead local status --name ${name}; remove it with: fairlead local down --name ${name}`,
-      { cause: error },
-    );
-  }
 }
 
 /**
