@@ -254,7 +254,7 @@ describe.each(GROUNDS)('command line ($api)', ({ api, ground }) => {
         });
         expect(noTemporal).toMatchObject({
           code: 5,
-          out: expect.stringContaining('✗ Temporal Temporal at 127.0.0.1:1 does not answer'),
+          out: expect.stringContaining('✗ Temporal at 127.0.0.1:1 does not answer'),
         });
         const KUBECONFIG = join(controlPlane().directory, `${namespace}.yaml`);
         const kubeconfig = {

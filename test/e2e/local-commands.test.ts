@@ -142,7 +142,7 @@ describe('fairlead local', () => {
     const pids = components.map(({ name }) => pidOf(before, name));
     expect(await local('down')).toMatchObject({ code: 0, err: '' });
     expect(existsSync(directory)).toBe(false);
-    expect(await readdir(join(state, 'fairlead', 'local'))).toEqual([]);
+    expect(await readdir(state)).toEqual([]);
     expect(pids.map((pid) => identifyProcess(pid))).toEqual(pids.map(() => undefined));
     expect(await local('down')).toMatchObject({ code: 0 });
     const gone = await local('status');
