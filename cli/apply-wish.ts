@@ -88,16 +88,16 @@ export async function applyWish(session: Session, wish: WishToApply, wait: boole
   }
   const { changed, message } = await wish.write();
   const run = changed && wish.signal !== undefined ? await tell(io.interrupted, wish.signal) : undefined;
-  const look =
+  const [look, toCome] = await Promise.all([
     changed && notKept === undefined && wait
-      ? await lookAfterWrite(io.interrupted, async () => await awaitEffect(session, wish))
-      : { value: 'notAwaited' as const };
-  const seen = 'value' in look ? look.value : 'notAwaited';
-  // A look at the object as it was written, by who may read it; what it tells is beside the answer.
-  const toCome =
+      ? lookAfterWrite(io.interrupted, async () => await awaitEffect(session, wish))
+      : { value: 'notAwaited' as const },
+    // At once: by the time that the effect is seen it may have come.
     changed && wish.needsRun === true
-      ? await lookAfterWrite(io.interrupted, async () => await readToCome(session, wish.target))
-      : { value: undefined };
+      ? lookAfterWrite(io.interrupted, async () => await readToCome(session, wish.target))
+      : { value: undefined },
+  ]);
+  const seen = 'value' in look ? look.value : 'notAwaited';
   const pendingCommit = 'value' in toCome ? toCome.value : undefined;
   const effect = changed && notKept !== undefined ? 'notKept' : seen;
   const document: WishDocument = {

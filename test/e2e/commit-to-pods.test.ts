@@ -262,6 +262,33 @@ describe('a commit becomes a finished rollout', () => {
   );
 
   it(
+    'a commit that was refused comes over what a verb has written meanwhile, and the verb says so',
+    both(async (side) => {
+      const { manifest, untilClosed, allAt } = side;
+      const ground = side.ground();
+      const cluster = side.cluster();
+      const path = '/spec/template/spec/containers/0/image';
+      await cluster.client.patch(
+        cluster.path('StatefulSet', ground.namespace, 'web'),
+        'json',
+        [{ op: 'replace', path, value: 'app:15' }],
+        { fieldManager: 'kubectl-set' },
+      );
+      const sha = await ground.commit({ 'web.json': manifest('app:16') });
+      await untilClosed(sha, 'FAILED');
+      const { code, err } = await side.fairlead('set image sts/web *=app:17 --reason emergency');
+      expect({ code, err }).toEqual({
+        code: 0,
+        err: `note: commit ${sha.slice(0, 8)} of ${ground.owner} is not applied (Refused): what it changes of this workload comes over it when it is tried again; \`fairlead suspend ${ground.owner}\` holds what has not begun\n`,
+      });
+      await untilClosed(sha, 'COMPLETED');
+      await ground.untilDone();
+      await allAt('app:16');
+    }),
+    120_000,
+  );
+
+  it(
     "what a killed worker had in its hands is nobody's for five seconds, in runs of every kind",
     both(async (side) => {
       const temporal = side.temporal();
