@@ -274,11 +274,11 @@ export const FOREIGN_OBJECTS: readonly BadFile[] = [
       of('ConfigMap', '{name: e, ownerReferences: []}'),
     ].join('---\n'),
     told: [
-      'ForbiddenField FILE:1@SHA: ConfigMap a: status must not be in a manifest.',
-      'ForbiddenField FILE:6@SHA: ConfigMap b: metadata.managedFields must not',
-      'ForbiddenField FILE:10@SHA: ConfigMap c: metadata.resourceVersion must not',
-      'ForbiddenField FILE:14@SHA: ConfigMap d: metadata.uid must not',
-      'ForbiddenField FILE:18@SHA: ConfigMap e: metadata.ownerReferences must not',
+      'ForbiddenField FILE:4@SHA: ConfigMap a: status must not be in a manifest.',
+      'ForbiddenField FILE:8@SHA: ConfigMap b: metadata.managedFields must not',
+      'ForbiddenField FILE:12@SHA: ConfigMap c: metadata.resourceVersion must not',
+      'ForbiddenField FILE:16@SHA: ConfigMap d: metadata.uid must not',
+      'ForbiddenField FILE:20@SHA: ConfigMap e: metadata.ownerReferences must not',
     ],
   },
   {
