@@ -78,10 +78,8 @@ export async function runExplain(call: Call): Promise<ExitCode> {
     // Nothing is said to go on before it is known that somebody lives who does it.
     const silent = GOES_ON.has(first.verdict) ? await whyNobodyActs(session) : undefined;
     const verdict = silent === undefined ? first : judge({ ...evidence, silent });
-    const held = troubleOf(run);
-    // While nobody acts, that its tasks time out says nothing more.
-    const isSaid = held?.kind === 'timesOut' && (lease.state === 'free' || silent !== undefined);
-    if (held !== undefined && !isSaid && !verdict.sentence.includes(held.text)) notes.push(held.text);
+    const held = troubleOf(run, lease.state !== 'free' && silent === undefined)?.text;
+    if (held !== undefined && !verdict.sentence.includes(held)) notes.push(held);
     const document: ExplanationDocument = {
       apiVersion: CLI_API_VERSION,
       kind: 'Explanation',

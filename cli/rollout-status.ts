@@ -162,10 +162,7 @@ function causeOf(outcome: RolloutStatusDocument['outcome'], object: WorkloadObje
   }
 }
 
-/**
- * What keeps the run from going on, where that is known: neither the object nor a plan tells of it. While no worker leads, what its
- * workflow task went through says nothing more.
- */
+/** What keeps the run from going on, where that is known: neither the object nor a plan tells of it. */
 async function heldBy(
   session: Session,
   argument: WorkloadArgument,
@@ -173,9 +170,8 @@ async function heldBy(
 ): Promise<string | undefined> {
   if (isBootstrap(object)) return undefined;
   const { target } = targetOf(session, formatWorkload(argument));
-  const trouble = troubleOf(await describeRun(session, target));
-  if (trouble?.kind === 'timesOut' && (await readLease(session)).state === 'free') return undefined;
-  return trouble?.text;
+  const [run, lease] = await Promise.all([describeRun(session, target), readLease(session)]);
+  return troubleOf(run, lease.state !== 'free')?.text;
 }
 
 async function report(

@@ -182,9 +182,13 @@ export function hasRunEndedBadly(run: RunState): boolean {
   return run.state === 'closed' && run.status in BAD_ENDS;
 }
 
-/** What keeps the open run from going on; undefined where nothing does, none is open, or Temporal cannot be reached. */
-export function troubleOf(run: RunState): RunTrouble | undefined {
-  return run.state === 'running' ? run.trouble : undefined;
+/**
+ * What keeps the open run from going on; undefined where nothing does, none is open, or Temporal cannot be reached. While no worker leads
+ * (`isLed`), that its tasks time out says nothing more.
+ */
+export function troubleOf(run: RunState, isLed = true): RunTrouble | undefined {
+  const trouble = run.state === 'running' ? run.trouble : undefined;
+  return !isLed && trouble?.kind === 'timesOut' ? undefined : trouble;
 }
 
 /** Tells the running run. Never throws for want of a run or of Temporal: the object has the wish already. */

@@ -5,6 +5,7 @@ import { temporal } from '@temporalio/proto';
 
 import type { RunTrouble } from '../../../cli/stuck-runs.ts';
 import { rolloutTrouble, troubledRuns } from '../../../cli/stuck-runs.ts';
+import { troubleOf as troubleToTell } from '../../../cli/temporal.ts';
 import { trusted } from '../../../kubernetes/values.ts';
 
 type Arguments = Parameters<typeof rolloutTrouble>;
@@ -111,4 +112,25 @@ it('runs of repositories that do not go on, by id: one that is paused is none th
     ['paused', 'temporal activity unpause --namespace team --workflow-id commit/c/web/1 --activity-id 3'],
     ['held', 'temporal workflow unpause --namespace team --workflow-id sync/c/shop'],
   ]);
+});
+
+describe('what is told of an open run', () => {
+  const run = {
+    state: 'running',
+    status: 'RUNNING',
+    workflowId: WORKFLOW,
+    runId: 'run-1',
+    startedAt: '',
+  } as const;
+  const told = (kind: RunTrouble['kind'], isLed: boolean) =>
+    troubleToTell({ ...run, trouble: { kind, text: 'it is so', next: '' } }, isLed)?.text;
+
+  it('is no slow worker while none leads: whatever becomes of its tasks says nothing more then', () => {
+    expect(told('timesOut', true)).toBe('it is so');
+    expect(told('timesOut', false)).toBeUndefined();
+  });
+
+  it.each(['fails', 'paused', 'held'] as const)('is that it %s, whoever leads', (kind) => {
+    expect([true, false].map((isLed) => told(kind, isLed))).toEqual(['it is so', 'it is so']);
+  });
 });
