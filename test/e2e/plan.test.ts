@@ -425,7 +425,7 @@ describe('a plan of several repositories', () => {
     [
       'whoever reads it has seen enough',
       (child: ChildProcess) => child.stdout?.destroy(),
-      { code: 0, signal: null },
+      { code: 141, signal: null },
     ],
     ['a SIGTERM', (child: ChildProcess) => child.kill('SIGTERM'), { code: null, signal: 'SIGTERM' }],
   ] as const)(
