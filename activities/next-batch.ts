@@ -5,8 +5,8 @@ import { attemptTimeLeft, currentAttempt } from './attempt.ts';
 import { judge } from './await-ready.ts';
 import type { RunReference } from './rollout-types.ts';
 
-/** A batch is over when no slot has come free for so long: pods that were made together get ready within it. */
-const LULL_MS = 500;
+/** A batch is over when no slot has come free for so long: pods that were made together get ready within it, in groups (docs/decisions/pace.md). */
+const LULL_MS = 1_000;
 /** No further write begins after this share of startToClose; 70 % is where the attempt may not write any more. */
 const SHARE = 0.4;
 

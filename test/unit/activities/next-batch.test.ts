@@ -62,6 +62,19 @@ describe('whether a batch goes on', () => {
     expect(await new MockActivityEnvironment().run(awaitNextBatch, feed, KEY, input, before)).toBe(true);
   });
 
+  it('does when the next group of pods is ready most of a second later', async () => {
+    const environment = new MockActivityEnvironment({ startToCloseTimeoutMs: 3_600_000 });
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
+    try {
+      const answer = ask(environment);
+      jest.advanceTimersByTime(900);
+      feed.publish(KEY, observationOf({ batch: [write] }));
+      expect(await answer).toBe(true);
+    } finally {
+      jest.useRealTimers();
+    }
+  });
+
   it('does not when no slot comes free', async () => {
     expect(await ask()).toBe(false);
   });
