@@ -1,5 +1,6 @@
 /** What most verbs start from: a connection to the cluster, and the settings of flags and environment. */
 
+import { checkClusterName } from '../kubernetes/cluster-name.ts';
 import { KubernetesClient } from '../kubernetes/client.ts';
 import type { Connection } from '../kubernetes/kubeconfig.ts';
 import { loadConnection } from '../kubernetes/kubeconfig.ts';
@@ -11,7 +12,7 @@ import { groupVersion, parseWorkloadApi } from '../kubernetes/workload-api.ts';
 import type { WorkloadTarget } from '../kubernetes/workload-edit.ts';
 import { CliError, EXIT } from './exit-codes.ts';
 import type { Call, GlobalOptions, Io } from './io.ts';
-import { checkClusterName, checkTemporalAddress } from './variables.ts';
+import { checkTemporalAddress } from './variables.ts';
 import type { WorkloadArgument } from './workload-argument.ts';
 import { parseWorkloadArgument } from './workload-argument.ts';
 

@@ -17,14 +17,3 @@ export function checkTemporalAddress(environment: Readonly<Record<string, string
     `TEMPORAL_ADDRESS "${address}": expected HOST:PORT, like localhost:7233 or [::1]:7233`,
   );
 }
-
-/** As `worker/config.ts` has it, which verbs do not load. */
-const CLUSTER = /^[a-z0-9]([a-z0-9-]{0,40}[a-z0-9])?$/;
-
-/** @throws ConfigurationError in a worker's words for what no cluster can be called */
-export function checkClusterName(cluster: string): void {
-  if (CLUSTER.test(cluster)) return;
-  throw new ConfigurationError(
-    `--cluster (FAIRLEAD_CLUSTER) "${cluster}": lower-case letters, digits and dashes, at most 42 characters; it becomes part of workflow ids`,
-  );
-}

@@ -1,6 +1,7 @@
 /** Secrets and ConfigMaps: what is wrong with their values, said here because the apiserver's words are withheld (they may quote a Secret). */
 
 import type { JsonObject } from '../planners/objects.ts';
+import { kindOf } from './value-kind.ts';
 import { whyUnfound } from './yaml-scalars.ts';
 
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
@@ -40,10 +41,9 @@ export function badConfigValues(kind: string, group: string, body: JsonObject): 
     const values = body[field];
     if (values === undefined || values === null) continue;
     if (!isMapping(values)) {
-      const what = Array.isArray(values) ? 'a list' : `a ${typeof values}`;
       bad.push({
         field,
-        message: `${field} must be a mapping and is ${what}: write each value under its key`,
+        message: `${field} must be a mapping and is ${kindOf(values)}: write each value under its key`,
       });
       continue;
     }
@@ -53,14 +53,12 @@ export function badConfigValues(kind: string, group: string, body: JsonObject): 
       const note = why === undefined ? '' : ` (${why}: quote the key, too, if that is meant)`;
       if (value === null) continue;
       if (typeof value !== 'string') {
-        const what = Array.isArray(value)
-          ? 'a list'
-          : typeof value === 'object'
-            ? 'a mapping'
-            : `a ${typeof value}`;
         // Quotes make no string of what has parts.
         const mend = typeof value === 'object' ? 'write it as a block of text (`|`)' : 'quote it';
-        bad.push({ field: where, message: `${where} must be a string and is ${what}: ${mend}${note}` });
+        bad.push({
+          field: where,
+          message: `${where} must be a string and is ${kindOf(value)}: ${mend}${note}`,
+        });
       } else if (field === encoded && !BASE64.test(value.replace(/[\r\n]/g, ''))) {
         const plain = kind === 'Secret' ? 'stringData' : 'data';
         bad.push({

@@ -15,6 +15,7 @@ import { problem } from './problems.ts';
 import { READ_LIMITS, ReadBudget } from './read-budget.ts';
 import { SourceText } from './source-text.ts';
 import type { TreeFile } from './tree.ts';
+import { kindOf } from './value-kind.ts';
 import type { YamlDocument } from './yaml-builder.ts';
 import { readDocuments } from './yaml.ts';
 
@@ -381,8 +382,5 @@ function isPathSegment(name: string): boolean {
 
 function describe(value: unknown): string {
   if (value === undefined) return 'missing';
-  if (value === null) return 'null';
-  if (value === '') return 'empty';
-  if (Array.isArray(value)) return 'a list';
-  return typeof value === 'object' ? 'a mapping' : `a ${typeof value}`;
+  return value === '' ? 'empty' : kindOf(value);
 }

@@ -4,6 +4,7 @@ import { hostname } from 'node:os';
 
 import { toMessage } from '../kubernetes/api-error.ts';
 import { cacheHome } from '../kubernetes/base-directories.ts';
+import { checkClusterName } from '../kubernetes/cluster-name.ts';
 import { ConfigurationError } from '../kubernetes/configuration-error.ts';
 import { isNamespaceName } from '../kubernetes/namespace-name.ts';
 import { nonEmpty } from '../kubernetes/values.ts';
@@ -55,11 +56,7 @@ const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error'];
 export function readConfig(flags: WorkerFlags, environment: Environment): WorkerConfig {
   const variable = (name: string) => nonEmpty(environment[name]);
   const cluster = flags.cluster ?? variable('FAIRLEAD_CLUSTER') ?? 'default';
-  if (!/^[a-z0-9]([a-z0-9-]{0,40}[a-z0-9])?$/.test(cluster)) {
-    throw new ConfigurationError(
-      `--cluster (FAIRLEAD_CLUSTER) "${cluster}": lower-case letters, digits and dashes, at most 42 characters; it becomes part of workflow ids`,
-    );
-  }
+  checkClusterName(cluster);
   const logLevel = flags.logLevel ?? variable('FAIRLEAD_LOG_LEVEL') ?? 'info';
   if (!LOG_LEVELS.includes(logLevel)) {
     throw new ConfigurationError(
