@@ -29,8 +29,8 @@ export interface GitState {
   readonly problems: readonly string[];
   /** Of all of them; absent: those are all. */
   readonly problemCount?: number;
-  /** A newer commit waits, for somebody has suspended the repository. */
-  readonly suspended?: Wish & { readonly waits: string };
+  /** Who has suspended the repository, and the newer commit that waits for that to end. */
+  readonly suspended?: Wish & { readonly waits?: string };
   /** Why the repository cannot be read, and since when (RFC 3339). */
   readonly unreadable?: { readonly problem: string; readonly since: string };
   /** Where the commit is that is under way and may still change this workload; `{}`: nobody could say. */
@@ -56,7 +56,7 @@ export async function readGitState(
     const { commit, source, drift } = inventory?.status ?? {};
     if (commit === undefined) return undefined;
     const { sha, outcome, problems = [], problemCount } = commit;
-    const suspended = await waitsSuspended(session, repository, sha, readSuspended(inventory?.annotations));
+    const suspended = await suspensionOf(session, repository, sha, readSuspended(inventory?.annotations));
     const unreadable = source?.ok === false && {
       unreadable: { problem: source.problem ?? 'no cause given', since: source.since },
     };
@@ -87,8 +87,8 @@ export async function readGitState(
   }
 }
 
-/** What a leader has seen and does not apply. */
-async function waitsSuspended(
+/** With what a leader has seen and does not apply. */
+async function suspensionOf(
   session: Session,
   repository: string,
   applied: string,
@@ -97,7 +97,7 @@ async function waitsSuspended(
   if (suspension === undefined) return undefined;
   const rows = await followedRows(session.client, session);
   const seen = rows?.find(({ name }) => name === repository)?.sha;
-  return seen === undefined || seen === applied ? undefined : { ...suspension, waits: seen };
+  return { ...suspension, ...(seen !== undefined && seen !== applied && { waits: seen }) };
 }
 
 /**
@@ -170,7 +170,7 @@ export function gitTrouble(
     };
   }
   if (git?.underWay !== undefined) return commitUnderWay(git, git.underWay);
-  if (git?.suspended !== undefined) {
+  if (git?.suspended?.waits !== undefined) {
     const { waits, ...wish } = git.suspended;
     return {
       text: `commit ${shortSha(waits)} of ${git.repository} waits: the repository is suspended${describeSuspension(wish)}`,
@@ -230,6 +230,8 @@ export interface CommitToCome {
   readonly repository: string;
   readonly commit: string;
   readonly outcome: CommitStatus['outcome'];
+  /** The repository is suspended: what has not begun does not begin. */
+  readonly suspended?: true;
 }
 
 /** The newest commit of the workload's repository, where it has not applied the workload and is not over: it is under way, or tried again. */
@@ -238,16 +240,22 @@ export function commitToCome(
   { metadata }: Pick<WorkloadObject, 'metadata'>,
 ): CommitToCome | undefined {
   if (git === undefined || wasRolledOutSince(git, { metadata })) return undefined;
-  const { repository, commit, outcome, underWay } = git;
+  const { repository, commit, outcome, underWay, suspended } = git;
   const isToCome = underWay !== undefined || outcome === 'Refused' || outcome === 'Failed';
-  return isToCome ? { repository, commit, outcome } : undefined;
+  return isToCome ? { repository, commit, outcome, ...(suspended && { suspended: true }) } : undefined;
 }
 
 /** What it means for who has changed the workload by hand, as a clause. */
-export function describeToCome({ repository, commit, outcome }: CommitToCome): string {
-  const state = outcome === 'Progressing' ? 'is under way' : `is not applied (${outcome})`;
-  const when = outcome === 'Progressing' ? '' : ' when it is tried again';
-  return `commit ${shortSha(commit)} of ${repository} ${state}: what it changes of this workload comes over it${when}; \`fairlead suspend ${repository}\` holds what has not begun`;
+export function describeToCome({ repository, commit, outcome, suspended }: CommitToCome): string {
+  const isUnderWay = outcome === 'Progressing';
+  const state = isUnderWay ? 'is under way' : `is not applied (${outcome})`;
+  const comes = `commit ${shortSha(commit)} of ${repository} ${state}: what it changes of this workload comes over it`;
+  if (suspended === undefined) {
+    const when = isUnderWay ? '' : ' when it is tried again';
+    return `${comes}${when}; \`fairlead suspend ${repository}\` holds what has not begun`;
+  }
+  // What is under way goes to its end all the same.
+  return isUnderWay ? comes : `${comes} after \`fairlead resume ${repository}\`: it is suspended`;
 }
 
 /** Whether it has something for the workload is known when it gets there. @param later What comes then. */

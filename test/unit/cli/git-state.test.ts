@@ -36,8 +36,17 @@ describe('a commit that comes over what is written by hand now', () => {
       { outcome: 'Progressing', underWay: {} },
       'commit ca198eb3 of shop is under way: what it changes of this workload comes over it;',
     ],
+    [
+      { outcome: 'Refused', suspended: { by: 'ann' } },
+      'is not applied (Refused): what it changes of this workload comes over it after `fairlead resume shop`: it is suspended',
+    ],
   ])('is one that is tried again, or under way: %j', (change, words) => {
     expect(told(change)).toContain(words);
+  });
+
+  it('is not advised to be held where the repository is suspended', () => {
+    const suspended = { by: 'ann' };
+    expect(told({ outcome: 'Progressing', underWay: {}, suspended })).toMatch(/comes over it$/);
   });
 
   it('is none that is over, or has applied the workload', () => {
@@ -75,6 +84,11 @@ describe('what is wrong with git, for one workload', () => {
     expect(gitTrouble(refused, WEB, false)?.text).toMatch(/ \(and 20 more\)$/);
     const { problemCount: _, ...all } = refused;
     expect(gitTrouble(all, WEB, false)?.text).toMatch(/ \(and 1 more\)$/);
+  });
+
+  it('a repository that is suspended without a commit that waits is none', () => {
+    const suspended = { by: 'ann' };
+    expect(gitTrouble(stateOf({ outcome: 'Succeeded', problems: [], suspended }), WEB, true)).toBeUndefined();
   });
 
   it('a newer commit of a repository that is suspended waits for whoever has done that', () => {
