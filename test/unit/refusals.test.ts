@@ -9,6 +9,7 @@ import { toProblems } from '../../git/refusals.ts';
 import { SourceText } from '../../git/source-text.ts';
 import { responseError } from '../../kubernetes/response-errors.ts';
 import { trusted } from '../../kubernetes/values.ts';
+import { cpuTime } from '../support/cpu-time.ts';
 
 const TEXT = `apiVersion: apps/v1
 kind: Deployment
@@ -341,10 +342,10 @@ describe('a value that the apiserver quotes', () => {
 
   it.each([' ', ':a[', 'a.', 'unknown field "'])('however much of a name is %j', (part) => {
     const name = part.repeat(300_000 / part.length);
-    const begun = performance.now();
+    const begun = cpuTime();
     refusal(`${PATCH}.spec.${name}: field not declared in schema`);
     refusal(`Deployment.apps "web" is invalid: ${name}`, 422);
-    expect(performance.now() - begun).toBeLessThan(2_000);
+    expect(cpuTime() - begun).toBeLessThan(2_000);
   });
 });
 

@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 
 import { parseInterval, parseRepositories, repositoryFromFlags, settingsOf } from '../../git/repositories.ts';
 import { checkPath, checkRef, parseSource, redactUrls, remoteKey } from '../../git/source-url.ts';
+import { cpuTime } from '../support/cpu-time.ts';
 
 const ALL = `
 - url: https://example.com/team/My_App.git
@@ -373,9 +374,9 @@ describe('addresses, refs and paths', () => {
     'takes as long for %j again and again as for any text of that length',
     (part) => {
       const said = `${part.repeat(65_536 / part.length)} https://bob:hunter2@e.com/x?token=abc`;
-      const begun = performance.now();
+      const begun = cpuTime();
       const text = redactUrls(said);
-      expect(performance.now() - begun).toBeLessThan(1_000);
+      expect(cpuTime() - begun).toBeLessThan(1_000);
       expect(text).not.toMatch(/hunter2|token/);
     },
   );

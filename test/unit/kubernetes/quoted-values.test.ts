@@ -4,6 +4,7 @@ import { describe, expect, it } from '@jest/globals';
 
 import { withoutQuotedValues } from '../../../kubernetes/quoted-values.ts';
 import { responseError } from '../../../kubernetes/response-errors.ts';
+import { cpuTime } from '../../support/cpu-time.ts';
 
 const DIFF = `
 @@ -96,7 +96,7 @@
@@ -102,12 +103,12 @@ describe('what a refusal quotes of objects is not told:', () => {
   ])('however much of a megabyte is %j', (part) => {
     const value = part.repeat(1_000_000 / part.length);
     const said = `.data.a: expected string, got &value.valueUnstructured{Value:map[k:${value}PLANTED]}`;
-    const begun = performance.now();
+    const begun = cpuTime();
     const told = [said, `${said} no`, `data: Invalid value: {"k":"${value}PLANTED`, `${value} is:`].filter(
       (message) => withoutQuotedValues(message).includes('PLANTED'),
     );
     expect(told.length).toBe(0);
-    expect(performance.now() - begun).toBeLessThan(2_000);
+    expect(cpuTime() - begun).toBeLessThan(2_000);
   });
 
   it('in causes that are read out of the message', () => {
