@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { addAbortSignal } from 'node:stream';
 import { text as readStream } from 'node:stream/consumers';
 
-import { isObject } from '../git/manifests.ts';
+import { isMapping } from '../git/value-kind.ts';
 import { objectsOf } from '../git/manifests.ts';
 import { readYaml } from '../git/yaml.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
@@ -147,7 +147,7 @@ async function readManifest(file: string, namespace: string, io: Io): Promise<Co
   const [document, ...others] = documents.flatMap(objectsOf);
   const value = document?.value;
   if (
-    !isObject(value) ||
+    !isMapping(value) ||
     others.length > 0 ||
     value['apiVersion'] !== 'v1' ||
     value['kind'] !== 'ReplicationController'
@@ -161,7 +161,7 @@ async function readManifest(file: string, namespace: string, io: Io): Promise<Co
     );
   }
   for (const field of ['labels', 'annotations']) {
-    if (metadata[field] !== undefined && !isObject(metadata[field]))
+    if (metadata[field] !== undefined && !isMapping(metadata[field]))
       throw usage(`${shown}: metadata.${field} must be a mapping of names to values`);
   }
   const { replicas } = spec;
@@ -181,13 +181,13 @@ async function readManifest(file: string, namespace: string, io: Io): Promise<Co
 
 /** Whatever else is in it the apiserver tells; without containers there is nothing to compare. */
 function saysPod(template: unknown): boolean {
-  const containers = isObject(template) && isObject(template['spec']) && template['spec']['containers'];
-  return Array.isArray(containers) && containers.every(isObject);
+  const containers = isMapping(template) && isMapping(template['spec']) && template['spec']['containers'];
+  return Array.isArray(containers) && containers.every(isMapping);
 }
 
 /** As the apiserver takes it, to which a field that is left empty is one that is absent. */
 function withoutNulls(fields: unknown): JsonObject {
-  if (!isObject(fields)) return {};
+  if (!isMapping(fields)) return {};
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
 }
 

@@ -14,6 +14,7 @@ import type { PreparedObject } from './prepare.ts';
 import type { Problem } from './problems.ts';
 import { TRIED_BY_ITSELF, problem } from './problems.ts';
 import { FIELD_MANAGER } from '../planners/names.ts';
+import { isMapping } from './value-kind.ts';
 
 /** One field, or one item of a list, that others own and the manifest does not name, although it names what is around it. */
 export interface Foreign {
@@ -205,10 +206,6 @@ function describeKeys(keys: Readonly<Record<string, unknown>>): string {
   return Object.entries(keys)
     .map(([key, value]) => `${key}=${JSON.stringify(value)}`)
     .join(',');
-}
-
-function isMapping(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function join(path: string, name: string): string {

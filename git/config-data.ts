@@ -1,7 +1,7 @@
 /** Secrets and ConfigMaps: what is wrong with their values, said here because the apiserver's words are withheld (they may quote a Secret). */
 
 import type { JsonObject } from '../planners/objects.ts';
-import { kindOf } from './value-kind.ts';
+import { isMapping, kindOf } from './value-kind.ts';
 import { whyUnfound } from './yaml-scalars.ts';
 
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
@@ -25,10 +25,6 @@ export function withData(kind: string, group: string, body: JsonObject): JsonObj
   if (!isMapping(data) || values.some(([, value]) => typeof value !== 'string')) return body;
   const encoded = values.map(([key, value]) => [key, Buffer.from(String(value)).toString('base64')]);
   return { ...rest, data: { ...data, ...Object.fromEntries(encoded) } };
-}
-
-function isMapping(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** Every value that cannot be: `data[password] is not base64`. None for any other kind. */

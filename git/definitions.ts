@@ -1,7 +1,7 @@
 /** What the CustomResourceDefinitions of a commit define: kinds, and the names that they claim within their group. Pure. */
 
 import type { Manifest } from './manifests.ts';
-import { isObject } from './manifests.ts';
+import { isMapping } from './value-kind.ts';
 import type { ServedKind } from './resources.ts';
 
 /** What defines a kind of its own. */
@@ -26,13 +26,13 @@ export interface Definition {
 /** What a manifest defines; undefined: no kind that could be served. */
 export function definitionOf(manifest: Manifest): Definition | undefined {
   const { spec } = manifest.body;
-  if (!isDefinition(manifest) || !isObject(spec)) return undefined;
+  if (!isDefinition(manifest) || !isMapping(spec)) return undefined;
   const { names, versions, group, scope } = spec;
-  if (!isObject(names) || !Array.isArray(versions)) return undefined;
+  if (!isMapping(names) || !Array.isArray(versions)) return undefined;
   const { kind, plural, listKind, singular, shortNames } = names;
   if (typeof kind !== 'string' || typeof plural !== 'string' || typeof group !== 'string') return undefined;
   const served = (versions as readonly unknown[]).flatMap((version) =>
-    isObject(version) && typeof version['name'] === 'string' && version['served'] === true
+    isMapping(version) && typeof version['name'] === 'string' && version['served'] === true
       ? [version['name']]
       : [],
   );

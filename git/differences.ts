@@ -4,6 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 
 import { asRecord } from '../kubernetes/values.ts';
 import { ownField } from '../planners/values.ts';
+import { isMapping } from './value-kind.ts';
 
 export interface Difference {
   /** `spec.template.spec.containers[app].image` */
@@ -56,10 +57,6 @@ function isKeyedBy(list: readonly unknown[], field: string): boolean {
   const values = list.map((item) => asRecord(item)[field]);
   const usable = values.every((value) => typeof value === 'string' || typeof value === 'number');
   return usable && new Set(values).size === values.length;
-}
-
-function isMapping(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** Names with dots or slashes (labels, annotations) are put into brackets. */

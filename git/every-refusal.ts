@@ -11,7 +11,7 @@ import { asRecord } from '../kubernetes/values.ts';
 import type { JsonObject } from '../planners/objects.ts';
 import type { FieldPath } from './field-path.ts';
 import { locate } from './field-path.ts';
-import { isObject } from './manifests.ts';
+import { isMapping } from './value-kind.ts';
 
 /** What is compared with another part of the object, wherever that is. */
 const RELATED: ReadonlySet<string | number> = new Set(['selector', 'labels']);
@@ -102,6 +102,6 @@ function without(body: JsonObject, path: FieldPath): JsonObject {
   const end = path.findLastIndex((key) => typeof key === 'string');
   let inside: unknown = copy;
   for (const key of path.slice(0, end)) inside = asRecord(inside)[key];
-  if (isObject(inside)) Reflect.deleteProperty(inside, path[end] ?? '');
+  if (isMapping(inside)) Reflect.deleteProperty(inside, path[end] ?? '');
   return copy;
 }

@@ -1,7 +1,7 @@
 /** Fields as the apiserver names them in what it refuses. Pure. */
 
 import type { JsonObject } from '../planners/objects.ts';
-import { isObject } from './manifests.ts';
+import { isMapping } from './value-kind.ts';
 
 /** Keys and indexes from the top of an object. */
 export type FieldPath = readonly (string | number)[];
@@ -18,7 +18,7 @@ export function locate(value: unknown, path: string): FieldPath | undefined {
     const index = /^\d+$/.test(inside) ? Number(inside) : items.findIndex((item) => isItem(item, inside));
     return whole === '' ? undefined : below(items, index, path.slice(whole.length));
   }
-  if (!isObject(value)) return undefined;
+  if (!isMapping(value)) return undefined;
   const rest = path.replace(/^\./, '');
   const names = Object.keys(value).filter((name) => {
     const after = rest.slice(name.length);
@@ -36,14 +36,18 @@ function below(
   key: string | number,
   path: string,
 ): FieldPath | undefined {
-  const inner: unknown = Array.isArray(value) ? value[Number(key)] : isObject(value) ? value[key] : undefined;
+  const inner: unknown = Array.isArray(value)
+    ? value[Number(key)]
+    : isMapping(value)
+      ? value[key]
+      : undefined;
   const rest = inner === undefined ? undefined : locate(inner, path);
   return rest === undefined ? undefined : [key, ...rest];
 }
 
 /** `name="main"`, `containerPort=80,protocol="TCP"`; keys that an item leaves out have their defaults. `"a"` is an item of a set. */
 function isItem(item: unknown, inside: string): boolean {
-  if (!isObject(item)) return JSON.stringify(item) === inside.replace(/^=/, '');
+  if (!isMapping(item)) return JSON.stringify(item) === inside.replace(/^=/, '');
   const pairs = [...inside.matchAll(/(\w+)=("(?:[^"\\]|\\.)*"|[^,]*)/g)];
   return (
     pairs.length > 0 &&

@@ -15,7 +15,7 @@ import { problem } from './problems.ts';
 import { READ_LIMITS, ReadBudget } from './read-budget.ts';
 import { SourceText } from './source-text.ts';
 import type { TreeFile } from './tree.ts';
-import { kindOf } from './value-kind.ts';
+import { isMapping, kindOf } from './value-kind.ts';
 import type { YamlDocument } from './yaml-builder.ts';
 import { readDocuments } from './yaml.ts';
 
@@ -113,7 +113,7 @@ export function objectsOf(document: YamlDocument): readonly Found[] {
 }
 
 function flatten(value: unknown, line: number, document: YamlDocument, depth: number): Found[] {
-  if (!isObject(value) || !isList(value) || depth > 10) return [{ value, line }];
+  if (!isMapping(value) || !isList(value) || depth > 10) return [{ value, line }];
   const items = value['items'];
   if (items === null) return [];
   if (!Array.isArray(items)) return [{ value, line }];
@@ -124,7 +124,7 @@ function flatten(value: unknown, line: number, document: YamlDocument, depth: nu
 }
 
 function withKindOf({ apiVersion, kind }: JsonObject, item: unknown): unknown {
-  if (typeof kind !== 'string' || kind === 'List' || !isObject(item)) return item;
+  if (typeof kind !== 'string' || kind === 'List' || !isMapping(item)) return item;
   if (item['kind'] !== undefined || item['apiVersion'] !== undefined) return item;
   return { apiVersion, kind: kind.slice(0, -'List'.length), ...item };
 }
@@ -145,7 +145,7 @@ const CORRECT_NAME = 'Correct it: lower-case letters, digits, "-" and ".", at mo
 function isSpoiltList(value: JsonObject): boolean {
   const { kind, metadata, items } = value;
   if (!isList(value) || Array.isArray(items)) return false;
-  return kind === 'List' || !isObject(metadata) || metadata['name'] === undefined;
+  return kind === 'List' || !isMapping(metadata) || metadata['name'] === undefined;
 }
 
 function isKustomization(file: string): boolean {
@@ -161,7 +161,7 @@ function toManifest(
 ): Manifest | Problem | readonly Problem[] {
   const fail = (code: ProblemCode, message: string, object?: string, next?: string): Problem =>
     problem(code, message, { file, line, object, ...(next !== undefined && { next }) });
-  if (!isObject(value))
+  if (!isMapping(value))
     return fail('NotAnObject', `the document is ${describe(value)}, not a Kubernetes object.`);
   const { apiVersion, kind, metadata } = value;
   // kustomize itself takes the file by its name, and without these.
@@ -182,7 +182,7 @@ function toManifest(
     const items = value['items'];
     return fail('ObjectIncomplete', `items is ${describe(items)}, and must be a list.`, kind);
   }
-  if (!isObject(metadata)) return fail('ObjectIncomplete', `metadata is ${describe(metadata)}.`, kind);
+  if (!isMapping(metadata)) return fail('ObjectIncomplete', `metadata is ${describe(metadata)}.`, kind);
   const { name, namespace } = metadata;
   if (name === undefined && metadata['generateName'] !== undefined)
     return fail('GenerateName', 'metadata.generateName without metadata.name.', kind);
@@ -258,7 +258,7 @@ function toManifest(
 }
 
 function readWave(metadata: JsonObject): number | { readonly why: string } {
-  const annotations = isObject(metadata['annotations']) ? metadata['annotations'] : {};
+  const annotations = isMapping(metadata['annotations']) ? metadata['annotations'] : {};
   const value = annotations[ANNOTATION.wave];
   if (value === undefined || value === null) return DEFAULT_WAVE;
   // Kubernetes takes no annotation but a string; said here, the reader learns of the quotes and of the number at once.
@@ -274,7 +274,7 @@ function readWave(metadata: JsonObject): number | { readonly why: string } {
 function readDependencies(
   metadata: JsonObject,
 ): readonly ObjectReference[] | { readonly why: string } | undefined {
-  const annotations = isObject(metadata['annotations']) ? metadata['annotations'] : {};
+  const annotations = isMapping(metadata['annotations']) ? metadata['annotations'] : {};
   const value = annotations[DEPENDS_ON];
   if (value === undefined || value === null) return undefined;
   if (typeof value !== 'string') return { why: `${DEPENDS_ON} is ${describe(value)}, and must be text.` };
@@ -305,11 +305,11 @@ function forbiddenFields(
   kind: string,
   group: string,
 ): readonly { readonly told: string; readonly field: string }[] {
-  const annotations = Object.keys(isObject(metadata['annotations']) ? metadata['annotations'] : {});
-  const labels = Object.keys(isObject(metadata['labels']) ? metadata['labels'] : {});
+  const annotations = Object.keys(isMapping(metadata['annotations']) ? metadata['annotations'] : {});
+  const labels = Object.keys(isMapping(metadata['labels']) ? metadata['labels'] : {});
   const status = value['status'];
   const isEmpty =
-    status === null || status === undefined || (isObject(status) && Object.keys(status).length === 0);
+    status === null || status === undefined || (isMapping(status) && Object.keys(status).length === 0);
   const isCrd = kind === 'CustomResourceDefinition' && group === 'apiextensions.k8s.io';
   return [
     ...SERVER_METADATA.filter((field) => metadata[field] !== undefined && metadata[field] !== null).map(
@@ -358,7 +358,7 @@ export function canonicalJson(value: unknown, limit: number): string | undefined
     if (Array.isArray(item)) {
       return put('[') && item.every((inner, index) => (index === 0 || put(',')) && write(inner)) && put(']');
     }
-    if (!isObject(item)) return put(JSON.stringify(item));
+    if (!isMapping(item)) return put(JSON.stringify(item));
     const keys = Object.keys(item).sort();
     return (
       put('{') &&
@@ -369,10 +369,6 @@ export function canonicalJson(value: unknown, limit: number): string | undefined
     );
   };
   return write(value) ? parts.join('') : undefined;
-}
-
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** Names go into request paths: what could leave its place there is refused here, the rest the apiserver judges. */

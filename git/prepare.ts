@@ -8,7 +8,8 @@ import type { JsonObject } from '../planners/objects.ts';
 import { APPLYSET } from './inventory.ts';
 import type { InventoryEntry } from './inventory-content.ts';
 import type { Manifest } from './manifests.ts';
-import { isObject, objectLabel } from './manifests.ts';
+import { objectLabel } from './manifests.ts';
+import { isMapping } from './value-kind.ts';
 import { customKinds } from './definitions.ts';
 import { resolveDependencies } from './depends-on.ts';
 import { compareObjects, compareSteps, stageOf } from './order.ts';
@@ -167,7 +168,7 @@ export function applyBody(
   origin: { readonly repository: string; readonly sha: string; readonly applySetId: string },
 ): JsonObject {
   const { status: _status, ...body } = object.manifest.body;
-  const metadata = isObject(body['metadata']) ? body['metadata'] : {};
+  const metadata = isMapping(body['metadata']) ? body['metadata'] : {};
   const cleaned = Object.fromEntries(Object.entries(metadata).filter(([, value]) => value !== null));
   return {
     ...body,
@@ -175,7 +176,7 @@ export function applyBody(
       ...cleaned,
       ...(object.namespace === undefined ? {} : { namespace: object.namespace }),
       labels: {
-        ...(isObject(metadata['labels']) ? metadata['labels'] : {}),
+        ...(isMapping(metadata['labels']) ? metadata['labels'] : {}),
         [APPLYSET.partOf]: origin.applySetId,
       },
       annotations: {
@@ -190,7 +191,7 @@ export function applyBody(
 
 /** Without what the cluster counts: it writes another number than an export has, and that were drift for ever. */
 function annotationsOf({ kind }: Manifest, { annotations }: JsonObject): JsonObject {
-  if (!isObject(annotations)) return {};
+  if (!isMapping(annotations)) return {};
   const counted = COUNTED_ANNOTATIONS.get(kind);
   return Object.fromEntries(Object.entries(annotations).filter(([name]) => name !== counted));
 }
@@ -198,7 +199,7 @@ function annotationsOf({ kind }: Manifest, { annotations }: JsonObject): JsonObj
 /** What an apply of this body says of the fields of an object, which is what it owns then: all but what makes it this object. */
 export function namedFields(body: JsonObject): JsonObject {
   const { apiVersion: _, kind: __, metadata, ...rest } = body;
-  const { name: ___, namespace: ____, ...named } = isObject(metadata) ? metadata : {};
+  const { name: ___, namespace: ____, ...named } = isMapping(metadata) ? metadata : {};
   return { ...rest, metadata: named };
 }
 

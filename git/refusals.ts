@@ -32,7 +32,7 @@ import { findFieldLine } from './field-line.ts';
 import { annotationInstead } from './gated-fields.ts';
 import { isCareful } from './inventory-content.ts';
 import type { Manifest } from './manifests.ts';
-import { isObject } from './manifests.ts';
+import { isMapping } from './value-kind.ts';
 import { patchCommand } from './patch-command.ts';
 import type { PreparedObject } from './prepare.ts';
 import { problemOf } from './prepare.ts';
@@ -402,11 +402,11 @@ function hideValues(message: string, object: PreparedObject): string {
 
 function environmentValues(value: unknown): string[] {
   if (Array.isArray(value)) return value.flatMap((item) => environmentValues(item));
-  if (!isObject(value)) return [];
+  if (!isMapping(value)) return [];
   return Object.entries(value).flatMap(([key, inner]) => {
     if (key !== 'env' || !Array.isArray(inner)) return environmentValues(inner);
     return inner.flatMap((item: unknown) =>
-      isObject(item) ? [...worthHiding(item['value']), ...worthHiding(assigned(item['name']))] : [],
+      isMapping(item) ? [...worthHiding(item['value']), ...worthHiding(assigned(item['name']))] : [],
     );
   });
 }

@@ -15,7 +15,7 @@ import {
 } from './carried-fields.ts';
 import { withoutNamed } from './carried-wishes.ts';
 import type { CommitContext } from './commit.ts';
-import { isObject } from './manifests.ts';
+import { isMapping } from './value-kind.ts';
 import type { PreparedObject } from './prepare.ts';
 import { withSignal } from './resources.ts';
 
@@ -164,8 +164,8 @@ async function giveBack(
 }
 
 function withAnnotations(body: JsonObject, wishes: Wishes): JsonObject {
-  const metadata = isObject(body['metadata']) ? body['metadata'] : {};
-  const { [ANNOTATION.manifestHash]: _last, ...annotations } = isObject(metadata['annotations'])
+  const metadata = isMapping(body['metadata']) ? body['metadata'] : {};
+  const { [ANNOTATION.manifestHash]: _last, ...annotations } = isMapping(metadata['annotations'])
     ? metadata['annotations']
     : {};
   return { ...body, metadata: { ...metadata, annotations: { ...annotations, ...wishes } } };
