@@ -6,7 +6,9 @@ import { parseJson } from './json.ts';
 import { withoutQuotedValues } from './quoted-values.ts';
 import { holdsSecrets } from './resource-path.ts';
 import { SCHEMA_REFUSAL, isSchemaCause, schemaCauses } from './schema-refusal.ts';
+import { WITHHELD, tellableRefusal } from './secret-refusal.ts';
 import { unreachedOf } from './unreached.ts';
+import type { Unreached } from './unreached.ts';
 import { asRecord } from './values.ts';
 
 /** The error of an HTTP answer: a Status object, or whatever a proxy in between wrote. */
@@ -41,11 +43,7 @@ export function statusError(
   const details = withSchemaCauses(parseDetails(answer['details'], secret), message, secret);
   const reason = string(answer['reason']);
   const unreached = unreachedOf(request.path, { status: code, reason, message });
-  const known =
-    unreached?.kind === 'admission'
-      ? `failed calling webhook "${unreached.name}"; ${WITHHELD}`
-      : secretText(details);
-  const text = secret ? `${missingPermission(request, answer['message'])}${known}` : message;
+  const text = secret ? aboutSecret(request, string(answer['message']) ?? '', details, unreached) : message;
   const seconds = Number(retryAfter ?? asRecord(answer['details'])['retryAfterSeconds'] ?? Number.NaN);
   if (code === 422 && details?.causes.some((cause) => cause.field === 'metadata.uid') === true) {
     return new ApiError(request, {
@@ -116,26 +114,23 @@ function isTellable(cause: ErrorCause): boolean {
   return isSchemaCause(cause) || lastingCause(cause.field, cause.message).message !== undefined;
 }
 
-/** What was asked for and not permitted: the verb alone is taken from the message, which may quote a Secret. */
-function missingPermission({ path }: RequestIdentity, message: unknown): string {
-  const [, verb] =
-    / cannot (get|list|watch|create|update|patch|delete|deletecollection) resource "/.exec(
-      string(message) ?? '',
-    ) ?? [];
-  if (verb === undefined) return '';
-  const where =
-    typeof path === 'string' || path.namespace === undefined ? '' : ` in the namespace ${path.namespace}`;
-  return `the permission to ${verb} secrets${where} is missing; `;
+/** What a person is told of a refused Secret, of all that the server says. */
+function aboutSecret(
+  { path }: RequestIdentity,
+  message: string,
+  details: ErrorDetails | undefined,
+  unreached: Unreached | undefined,
+): string {
+  if (unreached?.kind === 'admission') return `failed calling webhook "${unreached.name}"; ${WITHHELD}`;
+  return tellableRefusal(path, message) ?? secretText(details);
 }
-
-const WITHHELD = "the server's message is withheld, it may quote the Secret";
 
 /** What may be told of a refused Secret: names of fields and why, never a message of the server. */
 function secretText(details: ErrorDetails | undefined): string {
   const causes = details?.causes ?? [];
   if (causes.length > 0 && causes.every(isTellable)) return causes.map(causeText).join(', ');
   const about = causes.map((cause) => `${cause.field ?? '?'} (${cause.reason ?? 'refused'})`);
-  return `${about.length > 0 ? `fields ${about.join(', ')}; ` : ''}the server's message is withheld, it may quote the Secret`;
+  return `${about.length > 0 ? `fields ${about.join(', ')}; ` : ''}${WITHHELD}`;
 }
 
 function causeText({ field = '', message = '' }: ErrorCause): string {

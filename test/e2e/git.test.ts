@@ -247,6 +247,14 @@ describe('bad input: one clear error with its place, and nothing half-applied', 
       /^NamespaceNotFound bad\.yaml:1@SHA: ConfigMap nowhere\/x: /,
     ],
     [
+      'a Secret in a namespace that does not exist',
+      {
+        'bad.yaml':
+          'apiVersion: v1\nkind: Secret\nmetadata: {name: x, namespace: nowhere}\nstringData: {a: hunter2}\n',
+      },
+      /^NamespaceNotFound bad\.yaml:1@SHA: Secret nowhere\/x: namespaces "nowhere" not found\. Create the namespace/,
+    ],
+    [
       'a cluster-scoped object with a namespace',
       { 'bad.yaml': 'apiVersion: v1\nkind: Namespace\nmetadata: {name: x, namespace: other}\n' },
       /^NamespaceMismatch bad\.yaml:1@SHA: /,

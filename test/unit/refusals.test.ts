@@ -313,6 +313,43 @@ describe('a value that the apiserver quotes', () => {
     expect(told('data', 'field is immutable, hunter2')).toMatch(/withheld.* Correct the field\.$/);
   });
 
+  it.each([
+    [
+      404,
+      'namespaces "ns" not found',
+      'NamespaceNotFound web.yaml:1: Secret ns/s: namespaces "ns" not found. Create the namespace, or add it to the commit.',
+    ],
+    [
+      403,
+      'secrets "s" is forbidden: exceeded quota: few, requested: secrets=1, used: secrets=2, limited: secrets=2',
+      'Forbidden web.yaml:1: Secret ns/s: exceeded quota: few, requested: secrets=1, used: secrets=2, limited: secrets=2. Ask for less, delete what is not needed, or have the quota raised (`kubectl describe resourcequota few -n ns`); the commit is tried again by itself.',
+    ],
+    [
+      403,
+      'admission webhook "keys.example.com" denied the request: hunter2',
+      'Forbidden web.yaml:1: Secret ns/s: admission webhook "keys.example.com" denied the request: the server\'s message is withheld, it may quote the Secret. Do as the admission webhook keys.example.com says, or have it changed.',
+    ],
+    [
+      422,
+      "secrets \"s\" is forbidden: ValidatingAdmissionPolicy 'long-keys' with binding 'all' denied request: hunter2",
+      "Invalid web.yaml:1: Secret ns/s: ValidatingAdmissionPolicy 'long-keys' with binding 'all' denied request: the server's message is withheld, it may quote the Secret. Do as ValidatingAdmissionPolicy long-keys says, or have it changed.",
+    ],
+  ])('of a Secret says what stands in the way, and what to do about that: %i %s', (code, said, told) => {
+    const { manifest } = object;
+    const of = { ...path, group: '', resource: 'secrets', name: 's' };
+    const secret = {
+      ...object,
+      path: of,
+      label: 'Secret ns/s',
+      manifest: { ...manifest, group: '', kind: 'Secret', name: 's', body: { stringData: { a: 'hunter2' } } },
+    };
+    const status = { kind: 'Status', status: 'Failure', reason: 'Forbidden', code, message: said };
+    const request = { method: 'PATCH', path: of, server: 'https://kubernetes' } as const;
+    const error = responseError(request, code, JSON.stringify(status), undefined);
+    const problems = (toProblems(error, secret) ?? []).map((item) => formatProblem(item));
+    expect(problems).toEqual([told]);
+  });
+
   it('of what has no namespace names the binding that can grant it', () => {
     const { namespace: _, ...rest } = path;
     const everywhere = { ...object, namespace: undefined, path: { ...rest, resource: 'namespaces' } };

@@ -145,6 +145,49 @@ describe('ApiError', () => {
     expect(other.message).not.toMatch(/hunter2|permission/);
   });
 
+  it.each([
+    [404, 'namespaces "prod" not found', 'namespaces "prod" not found'],
+    [
+      403,
+      'secrets "hunter2" is forbidden: exceeded quota: few, requested: count/secrets=1,secrets=1, used: secrets=2, limited: secrets=2',
+      'exceeded quota: few, requested: count/secrets=1,secrets=1, used: secrets=2, limited: secrets=2',
+    ],
+    [
+      403,
+      'secrets "hunter2" is forbidden: unable to create new content in namespace prod because it is being terminated',
+      'unable to create new content in namespace prod because it is being terminated',
+    ],
+    [
+      400,
+      'admission webhook "keys.example.com" denied the request: hunter2 is too short',
+      'admission webhook "keys.example.com" denied the request: the server\'s message is withheld, it may quote the Secret',
+    ],
+    [
+      403,
+      "secrets \"s\" is forbidden: ValidatingAdmissionPolicy 'long-keys' with binding 'all' denied request: hunter2 is too short",
+      "ValidatingAdmissionPolicy 'long-keys' with binding 'all' denied request: the server's message is withheld, it may quote the Secret",
+    ],
+  ])('of a refused Secret tells what quotes nothing: %i %s', (code, said, told) => {
+    const error = responseError(SECRET, code, status(code, 'Words', said), undefined);
+    expect(error.message).toBe(`PATCH secrets prod/s: Words: ${told}`);
+  });
+
+  it.each([
+    'namespaces "hunter2" not found',
+    'namespaces "prod" not found hunter2',
+    'namespaces "prod" not found\nhunter2',
+    'secrets "s" is forbidden: exceeded quota: few, requested: secrets=hunter2, used: secrets=2, limited: secrets=2',
+    'secrets "s" is forbidden: exceeded quota: few, requested: secrets=1, used: secrets=2, limited: secrets=2, hunter2',
+    'secrets "s" is forbidden: unable to create new content in namespace hunter2 because it is being terminated',
+    'Invalid value: "admission webhook "hunter2" denied the request: x"',
+    'admission webhook "hunter2 of mine" denied the request: x',
+  ])('of a Secret tells nothing that is only like it: %j', (said) => {
+    const error = responseError(SECRET, 403, status(403, 'Words', said), undefined);
+    expect(error.message).toBe(
+      "PATCH secrets prod/s: Words: the server's message is withheld, it may quote the Secret",
+    );
+  });
+
   it('hands over Retry-After from the header or the body', () => {
     expect(responseError(PATCH, 429, status(429, 'TooManyRequests'), '7').retryAfterSeconds).toBe(7);
     const body = status(503, 'ServiceUnavailable', 'words', { retryAfterSeconds: 3 });
