@@ -11,7 +11,7 @@ import { findFieldLine } from './field-line.ts';
 import { INVENTORY_LABEL } from './inventory-content.ts';
 import { DEFAULT_WAVE, parseWave } from './order.ts';
 import type { ProblemCode, Problem } from './problems.ts';
-import { problem } from './problems.ts';
+import { clip, problem } from './problems.ts';
 import { READ_LIMITS, ReadBudget } from './read-budget.ts';
 import { SourceText } from './source-text.ts';
 import type { TreeFile } from './tree.ts';
@@ -75,8 +75,8 @@ export class ManifestReader {
       if ('code' in item) {
         this.#add(problem(item.code, fullStop(item.message), { file: path, line: item.line }));
       } else {
-        for (const { value, line } of objectsOf(item)) {
-          this.#add(toManifest(value, line, path, source));
+        for (const found of objectsOf(item)) {
+          this.#add(toManifest(found, path, source));
           if (this.#budget.isExhausted) break;
         }
       }
@@ -98,10 +98,14 @@ export class ManifestReader {
   }
 }
 
+const DOCUMENT = 'the document';
+
 /** An object of a file, and the line that it begins in. */
 export interface Found {
   readonly value: unknown;
   readonly line: number;
+  /** As a person would point at it. */
+  readonly what: string;
 }
 
 /**
@@ -109,17 +113,19 @@ export interface Found {
  * list need not say their kind: those in the apiserver's answers do not. A list that has lost its items to a typing mistake stays what it is, and is refused: all of them would be pruned.
  */
 export function objectsOf(document: YamlDocument): readonly Found[] {
-  return flatten(document.value, document.line, document, 0);
+  return flatten({ value: document.value, line: document.line, what: DOCUMENT }, document, 0);
 }
 
-function flatten(value: unknown, line: number, document: YamlDocument, depth: number): Found[] {
-  if (!isMapping(value) || !isList(value) || depth > 10) return [{ value, line }];
+function flatten(found: Found, document: YamlDocument, depth: number): Found[] {
+  const { value, line } = found;
+  if (!isMapping(value) || !isList(value) || depth > 10) return [found];
   const items = value['items'];
   if (items === null) return [];
-  if (!Array.isArray(items)) return [{ value, line }];
-  return items.flatMap((item: unknown) => {
+  if (!Array.isArray(items)) return [found];
+  return items.flatMap((item: unknown, index) => {
     const own = typeof item === 'object' && item !== null ? document.lines.get(item) : undefined;
-    return flatten(withKindOf(value, item), own ?? line, document, depth + 1);
+    const what = `items[${String(index)}] of the list`;
+    return flatten({ value: withKindOf(value, item), line: own ?? line, what }, document, depth + 1);
   });
 }
 
@@ -139,6 +145,15 @@ function isList(value: JsonObject): boolean {
   );
 }
 
+/** Quoted, for it may end in a space. */
+function notAllowed(name: string): string {
+  return `is ${JSON.stringify(clip(name, LONGEST_QUOTED))}, which is not a name Kubernetes allows`;
+}
+
+const LONGEST_QUOTED = 80;
+
+const MEND_ITEM = 'Make it a Kubernetes object, or take it out of the list.';
+const CORRECT_FIELD = 'Correct the field.';
 const CORRECT_NAME = 'Correct it: lower-case letters, digits, "-" and ".", at most 253 of them.';
 
 /** A custom kind that is called like a list has a name, and may have whatever it likes in `items`. */
@@ -154,59 +169,65 @@ function isKustomization(file: string): boolean {
 
 /** The object, or all that is wrong with it. */
 function toManifest(
-  value: unknown,
-  line: number,
+  { value, line, what }: Found,
   file: string,
   source: SourceText,
 ): Manifest | Problem | readonly Problem[] {
   const fail = (code: ProblemCode, message: string, object?: string, next?: string): Problem =>
     problem(code, message, { file, line, object, ...(next !== undefined && { next }) });
-  if (!isMapping(value))
-    return fail('NotAnObject', `the document is ${describe(value)}, not a Kubernetes object.`);
+  /** Of a field without which nobody can tell what the object is: absent, or nothing of use. */
+  const unusable = (field: string, found: unknown, why: string, object?: string, next?: string): Problem => {
+    const isAbsent = found === undefined || found === null || found === '';
+    return problem('ObjectIncomplete', `${field} ${why}.`, {
+      file,
+      line: (isAbsent ? undefined : findFieldLine(source, line, field)) ?? line,
+      object,
+      ...(!isAbsent && { next: next ?? CORRECT_FIELD }),
+    });
+  };
+  const noObject = (why: string): Problem =>
+    fail('NotAnObject', `${what} ${why}.`, undefined, what === DOCUMENT ? undefined : MEND_ITEM);
+  if (!isMapping(value)) return noObject(`is ${describe(value)}, not a Kubernetes object`);
   const { apiVersion, kind, metadata } = value;
   // kustomize itself takes the file by its name, and without these.
   if (apiVersion === undefined && kind === undefined && isKustomization(file))
     return fail('NotRendered', 'a kustomization is not a manifest.');
-  if (apiVersion === undefined && kind === undefined)
-    return fail('NotAnObject', 'the document has neither apiVersion nor kind.');
-  if (typeof kind !== 'string' || kind === '') return fail('ObjectIncomplete', `kind is ${describe(kind)}.`);
+  if (apiVersion === undefined && kind === undefined) return noObject('has neither apiVersion nor kind');
+  if (typeof kind !== 'string' || kind === '') return unusable('kind', kind, `is ${describe(kind)}`);
   if (typeof apiVersion !== 'string' || apiVersion === '')
-    return fail('ObjectIncomplete', `apiVersion is ${describe(apiVersion)}.`, kind);
+    return unusable('apiVersion', apiVersion, `is ${describe(apiVersion)}`, kind);
   const parts = apiVersion.split('/');
   if (parts.length > 2 || parts.includes(''))
-    return fail('ObjectIncomplete', `apiVersion ${apiVersion} is not GROUP/VERSION.`, kind);
+    return unusable('apiVersion', apiVersion, `${apiVersion} is not GROUP/VERSION`, kind);
   const [group, version] = parts.length === 2 ? [parts[0] ?? '', parts[1] ?? ''] : ['', apiVersion];
   if (group === 'kustomize.config.k8s.io')
     return fail('NotRendered', 'a kustomization is not a manifest.', kind);
   if (isSpoiltList(value)) {
     const items = value['items'];
-    return fail('ObjectIncomplete', `items is ${describe(items)}, and must be a list.`, kind);
+    return unusable('items', items, `is ${describe(items)}, and must be a list`, kind);
   }
-  if (!isMapping(metadata)) return fail('ObjectIncomplete', `metadata is ${describe(metadata)}.`, kind);
+  if (!isMapping(metadata)) return unusable('metadata', metadata, `is ${describe(metadata)}`, kind);
   const { name, namespace } = metadata;
   if (name === undefined && metadata['generateName'] !== undefined)
     return fail('GenerateName', 'metadata.generateName without metadata.name.', kind);
-  const mistyped = (field: string, found: unknown, what: string): Problem =>
+  const mistyped = (field: string, found: unknown, whose: string): Problem =>
     problem('Invalid', `metadata.${field} is ${describe(found)}, and must be text.`, {
       file,
       line: findFieldLine(source, line, `metadata.${field}`) ?? line,
-      object: what,
+      object: whose,
       isInFile: true,
       // YAML reads `y`, `no` and `1.30` as something else.
       ...(['boolean', 'number'].includes(typeof found) && { next: 'Quote the value.' }),
     });
   if (name === undefined || name === null || name === '')
-    return fail('ObjectIncomplete', `metadata.name is ${describe(name)}.`, kind);
+    return unusable('metadata.name', name, `is ${describe(name)}`, kind);
   if (typeof name !== 'string') return mistyped('name', name, kind);
   if (namespace !== undefined && typeof namespace !== 'string')
     return mistyped('namespace', namespace, `${kind} ${name}`);
   const object = objectLabel({ group, kind, name, ...(namespace === undefined ? {} : { namespace }) });
-  if (!isPathSegment(name))
-    return fail('ObjectIncomplete', 'metadata.name is not a name Kubernetes allows.', kind, CORRECT_NAME);
-  if (namespace !== undefined && namespace !== '' && !isPathSegment(namespace)) {
-    const message = 'metadata.namespace is not a name Kubernetes allows.';
-    return fail('ObjectIncomplete', message, object, CORRECT_NAME);
-  }
+  if (!isPathSegment(name)) return unusable('metadata.name', name, notAllowed(name), kind, CORRECT_NAME);
+  if (namespace !== undefined && namespace !== '' && !isPathSegment(namespace))
+    return unusable('metadata.namespace', namespace, notAllowed(namespace), object, CORRECT_NAME);
   const wrong = (code: ProblemCode, message: string, field: string): Problem =>
     problem(code, message, {
       file,

@@ -215,7 +215,7 @@ export const UNUSABLE_OBJECTS: readonly BadFile[] = [
     file: '25.yaml',
     content: `${named('x'.repeat(254))}---\n${named('Not_Dns')}`,
     told: [
-      'ObjectIncomplete FILE:1@SHA: ConfigMap: metadata.name is not a name Kubernetes allows.',
+      'ObjectIncomplete FILE:3@SHA: ConfigMap: metadata.name is "xxxxxxxx',
       'Invalid FILE:8@SHA: ConfigMap NS/Not_Dns: metadata.name: ',
     ],
   },

@@ -62,7 +62,11 @@ metadata: {name: three}
   it.each(['List', 'ConfigMapList'])('does not pass over a null in a %s', (kind) => {
     const { manifests, problems } = parse(`apiVersion: v1\nkind: ${kind}\nitems:\n-\n`);
     expect(manifests).toEqual([]);
-    expect(problems).toEqual([expect.stringMatching(/^NotAnObject .*the document is null/)]);
+    expect(problems).toEqual([
+      expect.stringMatching(
+        /^NotAnObject .*: items\[\d\] of the list is null, .* or take it out of the list\.$/,
+      ),
+    ]);
   });
 
   it('reads JSON files, and every object of a file of lines', () => {
@@ -98,7 +102,7 @@ metadata: {name: three}
     ['kind: Pod\nmetadata: {name: x}', 'ObjectIncomplete a.yaml:1@01234567: Pod: apiVersion is missing.'],
     [
       'apiVersion: a/b/c\nkind: Pod\nmetadata: {name: x}',
-      'ObjectIncomplete a.yaml:1@01234567: Pod: apiVersion a/b/c is not GROUP/VERSION.',
+      'ObjectIncomplete a.yaml:1@01234567: Pod: apiVersion a/b/c is not GROUP/VERSION. Correct the field.',
     ],
     [
       '# typo\napiVersion: v1\nkind: List\nitem:\n- apiVersion: v1\n  kind: Pod\n',
@@ -106,12 +110,17 @@ metadata: {name: three}
     ],
     [
       'apiVersion: v1\nkind: List\nmetadata: {name: x}\nitems: {a: {kind: Pod}}',
-      'ObjectIncomplete a.yaml:1@01234567: List: items is a mapping, and must be a list.',
+      'ObjectIncomplete a.yaml:4@01234567: List: items is a mapping, and must be a list. Correct the field.',
     ],
     [
       'apiVersion: v1\nkind: ConfigMapList\nitems: {a: {kind: ConfigMap}}',
-      'ObjectIncomplete a.yaml:1@01234567: ConfigMapList: items is a mapping',
+      'ObjectIncomplete a.yaml:3@01234567: ConfigMapList: items is a mapping',
     ],
+    [
+      'apiVersion: v1\nkind: Pod\nmetadata: [a]',
+      'ObjectIncomplete a.yaml:3@01234567: Pod: metadata is a list. Correct the field.',
+    ],
+    ['apiVersion: v1\nkind: [a]', 'ObjectIncomplete a.yaml:2@01234567: kind is a list. Correct the field.'],
     ['apiVersion: v1\nkind: Pod', 'ObjectIncomplete a.yaml:1@01234567: Pod: metadata is missing.'],
     [
       'apiVersion: v1\nkind: Pod\nmetadata: {}',
@@ -123,11 +132,11 @@ metadata: {name: three}
     ],
     [
       'apiVersion: v1\nkind: Pod\nmetadata: {name: ../x}',
-      'ObjectIncomplete a.yaml:1@01234567: Pod: metadata.name is not a name',
+      'ObjectIncomplete a.yaml:3@01234567: Pod: metadata.name is "../x", which is not a name Kubernetes allows. Correct it',
     ],
     [
       'apiVersion: v1\nkind: Pod\nmetadata: {name: x, namespace: a/b}',
-      'ObjectIncomplete a.yaml:1@01234567: Pod a/b/x: metadata.namespace is not a name',
+      'ObjectIncomplete a.yaml:3@01234567: Pod a/b/x: metadata.namespace is "a/b", which is not a name',
     ],
     [
       'apiVersion: v1\nkind: Pod\nmetadata: {generateName: x-}',
