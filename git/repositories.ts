@@ -12,7 +12,7 @@ import { MAKE_KEY, scanHost } from './credentials.ts';
 import type { Signers, SourceFiles } from './mirror-options.ts';
 import type { Receiver } from './notifications.ts';
 import { ReceiverEntry, readReceivers } from './receivers.ts';
-import { ProblemError, problemText } from './problems.ts';
+import { ProblemError, clip, problemText } from './problems.ts';
 import { checkPath, checkRef, parseSource } from './source-url.ts';
 import type { Source } from './source-url.ts';
 import { readYaml } from './yaml.ts';
@@ -54,17 +54,32 @@ const LOCAL_INTERVAL = 2;
 export const DNS_LABEL = /^[a-z0-9](?:[-a-z0-9]{0,48}[a-z0-9])?$/;
 const DNS_SUBDOMAIN = /^[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?$/;
 
+const LABEL_CHARACTERS = 'lower-case letters, digits and "-"';
+const NAMESPACE = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
+
+/** A text that is a name: what is wrong is told with what was written. */
+function nameLike(pattern: RegExp, what: string) {
+  return z.string().regex(pattern, {
+    error: ({ input }) => `${JSON.stringify(clip(String(input), LONGEST_QUOTED))} is not ${what}`,
+  });
+}
+
+const LONGEST_QUOTED = 80;
+
 /** What `url` has to be. */
 const URL_WANTED = 'an https:// or ssh:// URL, or a path';
 
 const Entry = z.strictObject({
-  name: z.string().regex(DNS_LABEL, 'lower-case letters, digits and "-", at most 50').optional(),
+  name: nameLike(DNS_LABEL, `a name: ${LABEL_CHARACTERS}, at most 50 of them`).optional(),
   url: z
     .string({ error: ({ input }) => (input === undefined ? `is missing: ${URL_WANTED}` : undefined) })
-    .min(1, URL_WANTED),
+    .min(1, `is empty: ${URL_WANTED}`),
   ref: z.string().min(1).optional(),
   path: z.string().optional(),
-  namespace: z.string().regex(DNS_LABEL, 'the name of a namespace').optional(),
+  namespace: nameLike(
+    NAMESPACE,
+    `the name of a namespace: ${LABEL_CHARACTERS}, at most 63 of them`,
+  ).optional(),
   serviceAccount: z
     .string()
     .refine(

@@ -45,8 +45,29 @@ describe('a repositories file with mistakes', () => {
   it('and one without a url, or with none in it, is told what it is to be', () => {
     const wanted = (says: string) => `url: ${says}an https:// or ssh:// URL, or a path`;
     expect(() => parseRepositories('- name: shop', 'r.yaml')).toThrow(wanted('is missing: '));
-    expect(() => parseRepositories("- url: ''", 'r.yaml')).toThrow(wanted(''));
+    expect(() => parseRepositories("- url: ''", 'r.yaml')).toThrow(wanted('is empty: '));
     expect(() => parseRepositories('- url: 3', 'r.yaml')).toThrow('url: Invalid input: expected string');
+  });
+
+  it.each([
+    [
+      'name: Bad_Name',
+      'name: "Bad_Name" is not a name: lower-case letters, digits and "-", at most 50 of them',
+    ],
+    ['namespace: Bad_NS', 'namespace: "Bad_NS" is not the name of a namespace: lower-case letters'],
+    [
+      `namespace: ${'n'.repeat(64)}`,
+      'is not the name of a namespace: lower-case letters, digits and "-", at most 63',
+    ],
+  ])('and a name that is none is told with what it may be: %s', (line, told) => {
+    expect(() => parseRepositories(`- url: /srv/x\n  ${line}`, 'r.yaml')).toThrow(told);
+  });
+
+  it('and a namespace may be as long as Kubernetes lets it be', () => {
+    const namespace = 'n'.repeat(63);
+    expect(parseRepositories(`[{url: /srv/x, namespace: ${namespace}}]`, 'r.yaml')).toMatchObject([
+      { namespace },
+    ]);
   });
 
   it('and HEAD is the ref that it has without one', () => {
