@@ -34,15 +34,19 @@ async function requireRepository(
   const output = await git(gitDirectory, ['rev-parse', '--git-dir'], signal);
   if (output.code === 0) return;
   const root = await workingCopyAround(path);
-  throw root === undefined
-    ? notFound(
-        `${path} is not a git repository.`,
-        `Name the root of the working copy, or make one: git init ${shellWord(path)}`,
-      )
-    : notFound(
-        `${path} is a folder within the git repository ${root}.`,
-        `Name that, and the folder as \`path\` (${shellWord(relative(root, resolve(path)))}).`,
-      );
+  if (root === undefined)
+    throw notFound(
+      `${path} is not a git repository.`,
+      `Name the root of the working copy, or make one: git init ${shellWord(path)}`,
+    );
+  const isFolder = (await stat(path).catch(() => undefined))?.isDirectory() ?? true;
+  const folder = relative(root, isFolder ? resolve(path) : dirname(resolve(path)));
+  throw notFound(
+    `${path} is a ${isFolder ? 'folder' : 'file'} within the git repository ${root}.`,
+    folder === ''
+      ? 'Name that.'
+      : `Name that, and the folder${isFolder ? '' : ' that it is in'} as \`path\` (${shellWord(folder)}).`,
+  );
 }
 
 /** The root of the working copy that a path is in, as git finds it: the next folder above that has a `.git`. */
