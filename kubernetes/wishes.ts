@@ -155,7 +155,7 @@ export async function undoWorkload(
     const way = wayBackOf(object, present, revisions);
     if (request.verb !== 'undo') {
       if (present !== undefined && way.outcome === 'there') {
-        const message = `${short(target)} is already back at revision ${label(present)}`;
+        const message = whereItIs(object, target, present);
         return {
           operations: [],
           result: { ...nothing(message).result, effect: 'rolledBack', revision: present.metadata.name },
@@ -181,13 +181,13 @@ export async function undoWorkload(
       return { operations, result: { changed: result.changed, message, effect: 'paused' } };
     }
     if (back.metadata.name === present?.metadata.name) {
-      const { result } = nothing(`${short(target)} is at revision ${label(back)} already`);
+      const { result } = nothing(whereItIs(object, target, back));
       return { operations: [], result: { ...result, effect: 'none', revision: back.metadata.name } };
     }
     const rejected = request.verb === 'undo' ? rejectedJustNow(object, request, present) : undefined;
     if (present !== undefined && back.metadata.name === rejected?.revision) {
       const message =
-        `${short(target)} is on its way back to revision ${label(present)} already (${rejected.verb ?? 'undo'}${said(rejected)}); ` +
+        `${whereItIs(object, target, present)}; ` +
         `\`--to-revision ${String(back.revision)}\` goes to what it comes from`;
       const { result } = nothing(message);
       return { operations: [], result: { ...result, effect: 'rolledBack', revision: present.metadata.name } };
@@ -197,6 +197,16 @@ export async function undoWorkload(
     const lost = request.verb === 'undo' ? '' : lostRevision(object, revisions);
     return rollbackEdit(object, target, request, { present, back, lost, now });
   });
+}
+
+/** Of a template that is wanted already: whether the pods are at it, or on their way, and who has sent them there. */
+function whereItIs(object: WorkloadObject, target: WorkloadTarget, revision: ControllerRevision): string {
+  const what = short(target);
+  const pin = readPinned(object.metadata.annotations);
+  const isBack = pin?.to === revision.metadata.name;
+  if (isIdle(object)) return `${what} is ${isBack ? 'back ' : ''}at revision ${label(revision)} already`;
+  const who = isBack ? ` (${pin.verb ?? 'undo'}${said(pin)})` : '';
+  return `${what} is on its way ${isBack ? 'back ' : ''}to revision ${label(revision)} already${who}${pausedHint(object, target)}`;
 }
 
 /**

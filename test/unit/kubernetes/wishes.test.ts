@@ -218,8 +218,20 @@ describe.each(['abort', 'deadline'] as const)('%s goes to the last complete revi
     expect(await give()).toMatchObject({
       changed: false,
       effect: 'rolledBack',
-      message: expect.stringContaining('is already back at revision 3'),
+      message: `nothing to do: statefulset/web is on its way back to revision 3 (${String(back?.metadata.name)}) already (undo)`,
     });
+    amend(
+      { 'fairlead.dev/pinned': JSON.stringify(pin) },
+      {
+        conditions: [
+          { type: 'Ready', status: 'True', reason: 'RolloutComplete' },
+          { type: 'Reconciling', status: 'False', reason: 'Reconciled' },
+        ],
+      },
+    );
+    expect((await give()).message).toBe(
+      `nothing to do: statefulset/web is back at revision 3 (${String(back?.metadata.name)}) already`,
+    );
     expect(ground.writes).toEqual([]);
   });
 });
