@@ -205,8 +205,10 @@ async function awaitEffect(session: Session, wish: WishToApply): Promise<EffectS
       timeoutOf(session),
       (object) => {
         states += 1;
-        if (object === undefined || wish.seen(object, generation)) return 'seen';
+        if (object === undefined) return 'seen';
         waitsForTemporal = wish.needsRun === true && saysTemporalAway(conditionsOf(object));
+        // To a revision that is there already a controller knows the way, and still cannot go it.
+        if (wish.seen(object, generation)) return waitsForTemporal ? 'temporalUnreachable' : 'seen';
         // The first state may have been so before: a controller that reaches Temporal again is given the time to say so.
         return waitsForTemporal && states > 1 ? 'temporalUnreachable' : undefined;
       },

@@ -10,9 +10,9 @@ import { answer } from '../../support/watch-server.ts';
 import { useWatchServer } from '../../support/watch-server-ground.ts';
 
 /** The change is of generation 2, which no status has observed. */
-function set(reason: string): object {
+function set(reason: string, observedGeneration = 1): object {
   const conditions = [{ type: 'Reconciling', status: 'True', reason }];
-  return { generation: 2, status: { replicas: 3, observedGeneration: 1, conditions } };
+  return { generation: 2, status: { replicas: 3, observedGeneration, conditions } };
 }
 
 describe('waiting for the effect of a wish', () => {
@@ -78,6 +78,13 @@ describe('waiting for the effect of a wish', () => {
   it('ends as well when the status has said so before', async () => {
     stored = ground.server.put('web', { fields: set('TemporalUnreachable') });
     expect(await setImage(true, 4_000)).toMatchObject({ code: 0, err: AWAY });
+  });
+
+  it('says so as well of a revision that is there already, which needs no run to be seen', async () => {
+    stored = ground.server.put('web', { fields: set('TemporalUnreachable', 2) });
+    expect(await setImage(true, 4_000)).toMatchObject({ code: 0, err: AWAY });
+    stored = ground.server.put('web', { fields: set('Progressing', 2) });
+    expect(await setImage(true, 4_000)).toMatchObject({ code: 0, err: '' });
   });
 
   it('ends with what is written where the apiserver goes away before the effect is seen', async () => {
