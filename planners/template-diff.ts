@@ -61,7 +61,7 @@ export function diffTemplates(from: PodTemplate, to: PodTemplate): TemplateDiff 
   }
   // `rollout restart` changes nothing else: in place it would be a restart that restarts nothing.
   if (annotations[RESTARTED_AT] !== undefined && annotations[RESTARTED_AT] !== null) {
-    found.impossible.push(`metadata.annotations[${RESTARTED_AT}]`);
+    found.impossible.push(`metadata.annotations[${RESTARTED_AT}] (a restart, which replaces pods)`);
   }
   found.impossible.push(...staleEnvironment(after.spec, found, labels, annotations));
   const changes = found.images.length + found.resources.length + found.impossible.length;

@@ -51,7 +51,7 @@ describe('what differs between templates', () => {
   it('`rollout restart` makes new pods: in place it would restart nothing', () => {
     const restarted = (at: string) =>
       template({}, {}, { annotations: { 'kubectl.kubernetes.io/restartedAt': at } });
-    const field = 'metadata.annotations[kubectl.kubernetes.io/restartedAt]';
+    const field = 'metadata.annotations[kubectl.kubernetes.io/restartedAt] (a restart, which replaces pods)';
     expect(diffTemplates(template({}), restarted('1')).impossible).toEqual([field]);
     expect(diffTemplates(restarted('1'), restarted('2')).impossible).toEqual([field]);
     expect(diffTemplates(restarted('1'), template({})).impossible).toEqual([]);
