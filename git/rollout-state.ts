@@ -63,7 +63,7 @@ export function rolloutState(live: LiveWorkload | undefined, hash: string): Roll
       ...failed(`${stalled.reason ?? 'Stalled'}: ${stalled.message ?? 'no message'}`),
       // Where no run is over there is nothing to start again.
       ...(!isBadEnding(stalled.reason) && {
-        next: 'Correct the manifest, or go back with `fairlead rollout abort`; `fairlead explain` says what it waits for.',
+        next: `${nextOfStalled(live, stalled.reason)}; ${WHAT_IT_WAITS_FOR}`,
       }),
     };
   }
@@ -75,6 +75,16 @@ export function rolloutState(live: LiveWorkload | undefined, hash: string): Roll
   }
   if (paused !== undefined) return held(paused);
   return nativeState(live, conditions);
+}
+
+const WHAT_IT_WAITS_FOR = '`fairlead explain` says what it waits for.';
+
+/** A deadline may go back by itself. */
+function nextOfStalled({ spec, metadata }: LiveWorkload, reason: string | undefined): string {
+  const onDeadline = spec?.['onDeadline'] ?? metadata.annotations?.[ANNOTATION.onDeadline];
+  return reason === 'ProgressDeadlineExceeded' && onDeadline === 'Rollback'
+    ? 'Correct the manifest; the rollout goes back by itself (onDeadline: Rollback)'
+    : 'Correct the manifest, or go back with `fairlead rollout abort`';
 }
 
 /** Who has rejected a manifest, and why. */

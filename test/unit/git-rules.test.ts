@@ -577,6 +577,23 @@ describe('the state of a rollout', () => {
         next: expect.not.stringMatching(/rollout retry/),
       },
     ],
+    ...(['spec', 'annotations'] as const).map((place): [string, LiveWorkload, object] => [
+      `late, and goes back by itself, as its ${place} say`,
+      workload(
+        {
+          observedGeneration: 3,
+          conditions: [
+            { type: 'Stalled', status: 'True', reason: 'ProgressDeadlineExceeded', message: 'no progress' },
+          ],
+        },
+        place === 'spec' ? { spec: { onDeadline: 'Rollback' } } : {},
+        place === 'annotations' ? { 'fairlead.dev/on-deadline': 'Rollback' } : {},
+      ),
+      {
+        state: 'Failed',
+        next: 'Correct the manifest; the rollout goes back by itself (onDeadline: Rollback); `fairlead explain` says what it waits for.',
+      },
+    ]),
     [
       'a native Deployment whose pods a quota refuses',
       workload(
