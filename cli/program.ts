@@ -43,6 +43,7 @@ export async function run(words: readonly string[], io: Io): Promise<ExitCode> {
       program.outputHelp();
       return EXIT.ok;
     }
+    refuseUnknownHelp(program, words);
     await program.parseAsync(rewriteBooleans(words), { from: 'user' });
     return code;
   } catch (error) {
@@ -57,6 +58,22 @@ export async function run(words: readonly string[], io: Io): Promise<ExitCode> {
     io.err(`error: ${failure.message}\n`);
     if (asked !== undefined) await printFailure(io, asked, failure);
     return failure.exitCode;
+  }
+}
+
+/** `help nope`: commander prints the help of what is above, as if that had been asked for. @throws CommanderError */
+function refuseUnknownHelp(program: Command, words: readonly string[]): void {
+  let at = program;
+  let isHelp = false;
+  for (const word of words) {
+    if (word.startsWith('-')) return;
+    const next = at.commands.find((command) => command.name() === word || command.aliases().includes(word));
+    if (next !== undefined) at = next;
+    else if (word === 'help' && !isHelp) isHelp = true;
+    else {
+      if (isHelp && word !== 'help' && at.commands.length > 0) at.error(`error: unknown command '${word}'`);
+      return;
+    }
   }
 }
 

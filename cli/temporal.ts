@@ -114,7 +114,7 @@ export async function openTemporal(
   let address = environment['TEMPORAL_ADDRESS'] ?? 'localhost:7233';
   try {
     const config = loadClientConnectConfig({ overrideEnvVars: Object.fromEntries(variables) });
-    address = config.connectionOptions.address ?? address;
+    address = withPort(config.connectionOptions.address ?? address);
     const options = { ...config.connectionOptions, connectTimeout } as const;
     const connection = await openConnection(options);
     const namespace = config.namespace ?? 'default';
@@ -137,6 +137,11 @@ export async function openTemporal(
   } catch (error) {
     throw new TemporalUnreachable(address, error);
   }
+}
+
+/** As the SDK reads an address: told with the port, for a forgotten one is the commonest mistake. */
+function withPort(address: string): string {
+  return /:\d+$/.test(address) ? address : `${address}:7233`;
 }
 
 /**

@@ -14,11 +14,11 @@ export function wisherOptions(command: Command, keptOn: string): Command {
     .option('--by <name>', "who (default: the kubeconfig's user)", atMost('--by'));
 }
 
-/** Not by the grammar's own error, which would repeat all of it. */
-function atMost(flag: string): (text: string) => string {
+/** Blank is as if it was not given: a script's variable was empty. Too long is not the grammar's own error, which would repeat all of it. */
+function atMost(flag: string): (text: string) => string | undefined {
   return (text) => {
     const { length } = Array.from(text);
-    if (length <= LONGEST) return text;
+    if (length <= LONGEST) return text.trim() === '' ? undefined : text;
     throw new CliError(
       `${flag} has ${String(length)} characters, and may have ${String(LONGEST)} at the most`,
       EXIT.usage,

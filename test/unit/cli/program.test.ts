@@ -231,6 +231,28 @@ it('check says of Temporal once what does not answer', async () => {
   expect(out).toMatch(/^✗ Temporal at 127\.0\.0\.1:1 does not answer: /m);
 });
 
+it('check names the port that an address without one has', async () => {
+  const environment = { HOME: '/nonexistent', TEMPORAL_ADDRESS: '127.0.0.77' };
+  const { out } = await runCli(['check'], { environment });
+  expect(out).toMatch(/^✗ Temporal at 127\.0\.0\.77:7233 does not answer: /m);
+});
+
+it.each([['help nope'], ['help rollout nope'], ['rollout help nope']])(
+  '`%s`: a verb that there is not is named',
+  async (line) => {
+    const { code, out, err } = await runCli(line.split(' '));
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toMatch(/^error: unknown command 'nope'\n/);
+  },
+);
+
+it.each([['help'], ['help watch'], ['help rollout undo'], ['rollout help undo'], ['help watch x']])(
+  '`%s` is printed',
+  async (line) => {
+    expect(await runCli(line.split(' '))).toMatchObject({ code: 0, err: '' });
+  },
+);
+
 describe('failures', () => {
   const path = {
     group: 'fairlead.dev',
