@@ -268,7 +268,7 @@ describe('bad input: one clear error with its place, and nothing half-applied', 
         inLane(async () => {
           const repository = await follow(`bad-${String(index)}`);
           // What is missing is told to who may write where it is missing.
-          await grantInCluster(cluster().client, repository.namespace, ['configmaps']);
+          await grantInCluster(cluster().client, repository.namespace, ['configmaps', 'secrets']);
           const { outcome, lines, message, sha } = await repository.bad({
             'good.yaml': configMap('good', 'a'),
             ...files,

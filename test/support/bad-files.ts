@@ -179,10 +179,10 @@ export const UNUSABLE_OBJECTS: readonly BadFile[] = [
     content:
       'apiVersion: v1\nkind: List\nitems:\n- null\n- text\n- - nested\n- apiVersion: v1\n  kind: List\n  items: [3]\n---\napiVersion: v1\nkind: List\n',
     told: [
-      'NotAnObject FILE:1@SHA: the document is null, not a Kubernetes object.',
-      'NotAnObject FILE:1@SHA: the document is a string, not a Kubernetes object.',
-      'NotAnObject FILE:6@SHA: the document is a list, not a Kubernetes object.',
-      'NotAnObject FILE:7@SHA: the document is a number, not a Kubernetes object.',
+      'NotAnObject FILE:1@SHA: items[0] of the list is null, not a Kubernetes object.',
+      'NotAnObject FILE:1@SHA: items[1] of the list is a string, not a Kubernetes object.',
+      'NotAnObject FILE:6@SHA: items[2] of the list is a list, not a Kubernetes object.',
+      'NotAnObject FILE:7@SHA: items[0] of the list is a number, not a Kubernetes object.',
       'ObjectIncomplete FILE:11@SHA: List: items is missing, and must be a list. Add the missing field.',
     ],
   },
