@@ -57,7 +57,9 @@ export async function runRolloutStatus(call: Call<RolloutStatusOptions>): Promis
     const read = (object: WorkloadObject): Verdict => {
       begun ??= object;
       const verdict = judge(begun, object, argument);
-      if (print && verdict.sentence !== last?.sentence) call.io.out(`${oneLine(verdict.sentence)}\n`);
+      // Complete is then the revision before: whoever reads stdout alone would take it for what was to be rolled out.
+      const isNews = verdict.sentence !== last?.sentence && verdict.outcome !== 'rolledBack';
+      if (print && isNews) call.io.out(`${oneLine(verdict.sentence)}\n`);
       last = verdict;
       why.note(object, verdict.sentence);
       return verdict;

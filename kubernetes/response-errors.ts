@@ -152,7 +152,8 @@ export function byCause(error: ApiError): readonly ApiError[] {
     ({ field = '', reason: why }) =>
       !(field.startsWith('.') && why === 'FieldValueInvalid' && named.has(field.slice(1))),
   );
-  if (causes.length < 2 || causes.some(({ field }) => field === undefined)) return [error];
+  const isOneAlone = causes.length === 1 && details.causes.length === 1;
+  if (causes.length === 0 || isOneAlone || causes.some(({ field }) => field === undefined)) return [error];
   const secret = holdsSecrets(path);
   return causes.map((cause) => {
     const one = { ...details, causes: [cause] };

@@ -125,6 +125,33 @@ describe('ApiError', () => {
     },
   );
 
+  it.each([
+    [
+      [
+        [
+          '<nil>',
+          'Invalid value: "": Checked value must be of type integer with format int32 in spec.replicas',
+        ],
+        ['.spec.replicas', 'Invalid value: 3000000000: should be less than or equal to 2147483647'],
+      ],
+      ['.spec.replicas: Invalid value: 3000000000: should be less than or equal to 2147483647'],
+    ],
+    [
+      [
+        ['spec.replicas', 'Invalid value: -2: spec.replicas in body should be greater than or equal to 0'],
+        ['.spec.replicas', 'Invalid value: -2: should be a non-negative integer'],
+      ],
+      ['spec.replicas: Invalid value: -2: spec.replicas in body should be greater than or equal to 0'],
+    ],
+  ])('of one mistake that two checks see tells one thing', (told, expected) => {
+    const causes = told.map(([field, message]) => ({ field, reason: 'FieldValueInvalid', message }));
+    const all = told.map((words) => words.join(': ')).join(', ');
+    const error = responseError(PATCH, 422, status(422, 'Invalid', all, { causes }), undefined);
+    expect(byCause(error).map((one) => one.message)).toEqual(
+      expected.map((text) => `PATCH statefulsets.apps prod/web: Invalid: ${text}`),
+    );
+  });
+
   it('names who owns a field of a Secret', () => {
     const causes = [
       { field: '.data.a', reason: 'FieldManagerConflict', message: 'conflict with "kubectl-edit" using v1' },
