@@ -27,6 +27,8 @@ export interface GitState {
   readonly outcome: CommitStatus['outcome'];
   /** With file and line; at most 20. */
   readonly problems: readonly string[];
+  /** Why its run ended without a problem to name, before it came to this workload. */
+  readonly ended?: string;
   /** Of all of them; absent: those are all. */
   readonly problemCount?: number;
   /** Who has suspended the repository, and the newer commit that waits for that to end. */
@@ -70,6 +72,7 @@ export async function readGitState(
       outcome,
       problems,
       ...(problemCount !== undefined && { problemCount }),
+      ...(hasEndedBefore(commit, metadata) && { ended: commit.notes?.[0] ?? 'no cause given' }),
       ...(suspended !== undefined && { suspended }),
       ...(mayCome && mayStillChange(view, { metadata }) && { underWay: whereabouts(view) }),
       ...unreadable,
@@ -85,6 +88,22 @@ export async function readGitState(
     );
     return undefined;
   }
+}
+
+const ENDED: Partial<Record<CommitStatus['outcome'], string>> = {
+  Failed: 'failed',
+  Canceled: 'was canceled',
+  Terminated: 'was terminated',
+};
+
+/** Whether the commit's run has ended as such, and has not applied the workload. */
+export function hasEndedBefore(
+  { sha, outcome, problems = [] }: Pick<CommitStatus, 'sha' | 'outcome' | 'problems'>,
+  metadata: WorkloadObject['metadata'],
+): boolean {
+  return (
+    ENDED[outcome] !== undefined && problems.length === 0 && metadata.annotations?.[ANNOTATION.commit] !== sha
+  );
 }
 
 /** With what a leader has seen and does not apply. */
@@ -175,6 +194,12 @@ export function gitTrouble(
     return {
       text: `commit ${shortSha(waits)} of ${git.repository} waits: the repository is suspended${describeSuspension(wish)}`,
       next: `fairlead resume ${git.repository}`,
+    };
+  }
+  if (git?.ended !== undefined) {
+    return {
+      text: `commit ${shortSha(git.commit)} of ${git.repository} ${ENDED[git.outcome] ?? 'has ended'}: ${withoutStop(git.ended)}`,
+      next: `fairlead sync ${git.repository}`,
     };
   }
   if (git === undefined || (git.outcome !== 'Refused' && git.outcome !== 'Failed')) return undefined;

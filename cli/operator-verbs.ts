@@ -57,6 +57,12 @@ export function addOperatorVerbs(program: Command, attach: Attach): void {
       .option('--until-done', 'end when the rollout is done (0) or stalled (1)')
       .addHelpText(
         'after',
+        `
+A workload that is not there yet is waited for: in a script with --timeout. Of a commit that was pushed a
+moment ago the workload knows nothing yet: \`fairlead sync REPOSITORY\` waits for that.`,
+      )
+      .addHelpText(
+        'after',
         examples(
           'fairlead watch sts/web',
           'fairlead watch sts/web --until-done --timeout 10m',

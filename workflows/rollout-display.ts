@@ -100,7 +100,9 @@ export class RolloutDisplay {
     }
     const names = pods.slice(0, 6).join(', ');
     const more = pods.length > 6 ? ` and ${String(pods.length - 6)} more` : '';
-    return `await batch ${String(this.#batches)}: ${names}${more}`.slice(0, 380);
+    // Nothing was taken out of service yet: others have to be ready first.
+    const what = this.#batches === 0 ? 'await pods' : `await batch ${String(this.#batches)}`;
+    return `${what}: ${names}${more}`.slice(0, 380);
   }
 
   view(): RolloutView {

@@ -4,6 +4,7 @@ import {
   commitToCome,
   describeToCome,
   gitTrouble,
+  hasEndedBefore,
   isAppliedSince,
   mayStillChange,
   wasRolledOutSince,
@@ -64,6 +65,32 @@ describe('what is wrong with git, for one workload', () => {
       `commit ca198eb3 of shop failed: ${PROBLEM.slice(0, -1)}`,
     );
     expect(gitTrouble(stateOf({}), { ...WEB, kind: 'DaemonSet', name: 'age' }, false)).toBeUndefined();
+  });
+
+  it.each([
+    ['Failed', 'failed'],
+    ['Canceled', 'was canceled'],
+    ['Terminated', 'was terminated'],
+  ] as const)('a commit whose run ended %s as such is, and sync tries it again', (outcome, words) => {
+    const git = stateOf({ outcome, problems: [], ended: 'Checking: this run belongs to another cluster.' });
+    expect(gitTrouble(git, WEB, false)).toEqual({
+      text: `commit ca198eb3 of shop ${words}: Checking: this run belongs to another cluster`,
+      next: 'fairlead sync shop',
+    });
+  });
+
+  it('a run that ended is of interest where it has neither named a problem nor applied the workload', () => {
+    const of = (outcome: GitState['outcome'], applied: string, problems: readonly string[] = []) =>
+      hasEndedBefore(
+        { sha: 'ca198eb3ff', outcome, problems },
+        { name: 'web', uid: 'u', resourceVersion: '1', annotations: { 'fairlead.dev/commit': applied } },
+      );
+    expect(of('Failed', 'before')).toBe(true);
+    expect(of('Canceled', 'before')).toBe(true);
+    expect(of('Failed', 'ca198eb3ff')).toBe(false);
+    expect(of('Failed', 'before', [PROBLEM])).toBe(false);
+    expect(of('Progressing', 'before')).toBe(false);
+    expect(of('Refused', 'before')).toBe(false);
   });
 
   it('a commit that was refused is: nothing of it was applied', () => {
