@@ -8,10 +8,10 @@ import { Outage } from './outage.ts';
 import type { Session } from './session.ts';
 
 /**
- * The present state first, then each change; undefined while the object does not exist. Outlives restarts of the apiserver
- * once it has answered. Ends when the signal aborts.
+ * The present state first, then each change; undefined while the object does not exist. Outlives restarts of the apiserver, also
+ * one before its first read: whoever waits for the workload has read it. Ends when the signal aborts.
  *
- * @throws ApiError when the first read fails, and on anything that trying again will not mend
+ * @throws ApiError on anything that trying again will not mend
  */
 async function* followWorkload(
   session: Session,
@@ -21,6 +21,7 @@ async function* followWorkload(
   const { name, ...collection } = workloadPath(target);
   const selector = { fieldSelector: `metadata.name=${name ?? ''}`, signal };
   const outage = new Outage();
+  outage.answered();
   while (!signal.aborted) {
     try {
       const { items, resourceVersion } = await session.client.list<WorkloadObject>(collection, selector);
