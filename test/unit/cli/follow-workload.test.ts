@@ -7,6 +7,8 @@ import { keepCollecting } from '../../support/collect-garbage.ts';
 import { answer } from '../../support/watch-server.ts';
 import { useWatchServer } from '../../support/watch-server-ground.ts';
 
+const WEB = { group: 'apps', version: 'v1', kind: 'StatefulSet', namespace: 'default', name: 'web' } as const;
+
 describe('waiting for a workload', () => {
   const ground = useWatchServer();
   let stopCollecting: () => void;
@@ -20,14 +22,7 @@ describe('waiting for a workload', () => {
   it('ends when the time is up, also when garbage is collected meanwhile', async () => {
     const interrupted = new AbortController();
     const session = trusted<Session>({ client: ground.client, io: { interrupted: interrupted.signal } });
-    const target = {
-      group: 'apps',
-      version: 'v1',
-      kind: 'StatefulSet',
-      namespace: 'default',
-      name: 'web',
-    } as const;
-    const result = await awaitWorkload(session, target, 4_000, () => undefined);
+    const result = await awaitWorkload(session, WEB, 4_000, () => undefined);
     expect(result).toEqual({ outcome: 'timeout' });
     expect(ground.server.watchRequests).toHaveLength(1);
   });
@@ -43,14 +38,7 @@ describe('waiting for a workload', () => {
     };
     const { signal } = new AbortController();
     const session = trusted<Session>({ client: ground.client, io: { interrupted: signal } });
-    const target = {
-      group: 'apps',
-      version: 'v1',
-      kind: 'StatefulSet',
-      namespace: 'default',
-      name: 'web',
-    } as const;
-    const seen = await awaitWorkload(session, target, 4_000, (object) => object?.metadata.name);
+    const seen = await awaitWorkload(session, WEB, 4_000, (object) => object?.metadata.name);
     expect(seen).toEqual({ outcome: 'seen', value: 'web' });
   });
 });
