@@ -59,15 +59,12 @@ export function addOperatorVerbs(program: Command, attach: Attach): void {
         'after',
         `
 A workload that is not there yet is waited for: in a script with --timeout. Of a commit that was pushed a
-moment ago the workload knows nothing yet: \`fairlead sync REPOSITORY\` waits for that.`,
-      )
-      .addHelpText(
-        'after',
-        examples(
-          'fairlead watch sts/web',
-          'fairlead watch sts/web --until-done --timeout 10m',
-          'fairlead watch sts/web -o json',
-        ),
+moment ago the workload knows nothing yet: \`fairlead sync REPOSITORY\` waits for that.
+${examples(
+  'fairlead watch sts/web',
+  'fairlead watch sts/web --until-done --timeout 10m',
+  'fairlead watch sts/web -o json',
+)}`,
       ),
     orController(
       async () => (await import('./watch.ts')).runWatch,

@@ -11,7 +11,7 @@ import { findFieldLine } from './field-line.ts';
 import { INVENTORY_LABEL } from './inventory-content.ts';
 import { DEFAULT_WAVE, parseWave } from './order.ts';
 import type { ProblemCode, Problem } from './problems.ts';
-import { clip, problem } from './problems.ts';
+import { problem, quotedName } from './problems.ts';
 import { READ_LIMITS, ReadBudget } from './read-budget.ts';
 import { SourceText } from './source-text.ts';
 import type { TreeFile } from './tree.ts';
@@ -145,12 +145,9 @@ function isList(value: JsonObject): boolean {
   );
 }
 
-/** Quoted, for it may end in a space. */
 function notAllowed(name: string): string {
-  return `is ${JSON.stringify(clip(name, LONGEST_QUOTED))}, which is not a name Kubernetes allows`;
+  return `is ${quotedName(name)}, which is not a name Kubernetes allows`;
 }
-
-const LONGEST_QUOTED = 80;
 
 const MEND_ITEM = 'Make it a Kubernetes object, or take it out of the list.';
 const CORRECT_FIELD = 'Correct the field.';

@@ -285,6 +285,13 @@ export function shortSha(sha: string): string {
   return sha.slice(0, 8);
 }
 
+const LONGEST_NAME = 80;
+
+/** A name of no use as it was written: in quotes, for it may be empty or end in a space, and not longer than anybody reads. */
+export function quotedName(text: string): string {
+  return JSON.stringify(clip(text, LONGEST_NAME));
+}
+
 /** At most so many characters, of which the last says that there are more. */
 export function clip(text: string, length: number): string {
   return text.length <= length ? text : `${text.slice(0, length - 1)}…`;

@@ -12,7 +12,7 @@ import { MAKE_KEY, scanHost } from './credentials.ts';
 import type { Signers, SourceFiles } from './mirror-options.ts';
 import type { Receiver } from './notifications.ts';
 import { ReceiverEntry, readReceivers } from './receivers.ts';
-import { ProblemError, clip, problemText } from './problems.ts';
+import { ProblemError, problemText, quotedName } from './problems.ts';
 import { checkPath, checkRef, parseSource } from './source-url.ts';
 import type { Source } from './source-url.ts';
 import { readYaml } from './yaml.ts';
@@ -60,11 +60,9 @@ const NAMESPACE = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
 /** A text that is a name: what is wrong is told with what was written. */
 function nameLike(pattern: RegExp, what: string) {
   return z.string().regex(pattern, {
-    error: ({ input }) => `${JSON.stringify(clip(String(input), LONGEST_QUOTED))} is not ${what}`,
+    error: ({ input }) => `${quotedName(String(input))} is not ${what}`,
   });
 }
-
-const LONGEST_QUOTED = 80;
 
 /** What `url` has to be. */
 const URL_WANTED = 'an https:// or ssh:// URL, or a path';

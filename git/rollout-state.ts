@@ -4,6 +4,7 @@ import { readPaused, readPinned } from '../kubernetes/wish-annotations.ts';
 import { isBadEnding } from '../kubernetes/wish-edits.ts';
 import { withoutStop } from '../kubernetes/safe-text.ts';
 import { asRecord } from '../kubernetes/values.ts';
+import { onDeadlineOf } from '../kubernetes/workload-fields.ts';
 import { ANNOTATION } from '../planners/names.ts';
 import type { Condition, JsonObject, KubernetesObject } from '../planners/objects.ts';
 import type { Pin } from '../planners/workload.ts';
@@ -80,9 +81,8 @@ export function rolloutState(live: LiveWorkload | undefined, hash: string): Roll
 const WHAT_IT_WAITS_FOR = '`fairlead explain` says what it waits for.';
 
 /** A deadline may go back by itself. */
-function nextOfStalled({ spec, metadata }: LiveWorkload, reason: string | undefined): string {
-  const onDeadline = spec?.['onDeadline'] ?? metadata.annotations?.[ANNOTATION.onDeadline];
-  return reason === 'ProgressDeadlineExceeded' && onDeadline === 'Rollback'
+function nextOfStalled(live: LiveWorkload, reason: string | undefined): string {
+  return reason === 'ProgressDeadlineExceeded' && onDeadlineOf(live) === 'Rollback'
     ? 'Correct the manifest; the rollout goes back by itself (onDeadline: Rollback)'
     : 'Correct the manifest, or go back with `fairlead rollout abort`';
 }

@@ -113,6 +113,13 @@ export function readCommon(
   return { common, own };
 }
 
+/** What happens when its deadline passes, of an object whose API is not at hand: only ours has the field in its spec. */
+export function onDeadlineOf(object: KubernetesObject): OnDeadline {
+  const { spec } = trusted<{ readonly spec?: CommonSpec }>(object);
+  const inSpec = spec && fieldsOfSpec(spec).onDeadline;
+  return inSpec ?? fieldsOfAnnotations(object.metadata.annotations ?? {}).onDeadline ?? 'Report';
+}
+
 function fieldsOfSpec(spec: CommonSpec): OwnFields {
   const rollingUpdate = spec.updateStrategy?.rollingUpdate;
   return {
