@@ -92,10 +92,10 @@ interface Case {
   /** By uid. */
   readonly pods: Map<string, SeenPod>;
   readonly steps: Step[];
-  /** The last rollout delete of a slot. */
+  /** The last rollout delete of a slot, with the templates that it can have been planned for. */
   readonly deleted: Map<
     string,
-    { readonly revision: string; readonly template: string; readonly by: PodWrite }
+    { readonly revision: string; readonly templates: ReadonlySet<string>; readonly by: PodWrite }
   >;
 }
 
@@ -226,24 +226,22 @@ class Court {
       return false;
     }
     const slot = SEEN_KINDS[found.kind].slotOf(before);
-    if (isFinished(before) || !this.#isWantedThroughout(found, slot, write.at)) {
+    const workloads = this.#workloadsThroughout(found, write.at);
+    const isWanted = (seen: SeenWorkload) => SEEN_KINDS[found.kind].isWanted(seen, this.#nodes, slot);
+    // A pod that scaling takes away, or was to take away when the write was planned, is nobody's budget.
+    if (isFinished(before) || !workloads.every(isWanted)) {
       return false;
     }
     this.#deletes += 1;
-    const template = JSON.stringify(found.workload.spec.template);
-    found.deleted.set(slot, { revision: revisionOf(before), template, by: write });
+    const templates = new Set(workloads.map(templateOf));
+    found.deleted.set(slot, { revision: revisionOf(before), templates, by: write });
     return this.#charge(found, write, before);
   }
 
-  /** A pod that scaling takes away, or was to take away when the write was planned, is nobody's budget. */
-  #isWantedThroughout({ kind, workload, steps }: Case, slot: string, at: number): boolean {
-    const isWanted = (seen: SeenWorkload) => SEEN_KINDS[kind].isWanted(seen, this.#nodes, slot);
-    return (
-      isWanted(workload) &&
-      steps.every(
-        (step) => step.workload === undefined || step.at < at - this.#planAgeMs || isWanted(step.workload),
-      )
-    );
+  /** What the workload was in the states that a write at that time can have been planned on. */
+  #workloadsThroughout({ workload, steps }: Case, at: number): SeenWorkload[] {
+    const before = steps.filter((step) => step.at >= at - this.#planAgeMs);
+    return [workload, ...before.flatMap((step) => step.workload ?? [])];
   }
 
   /** True if the write is charged. */
@@ -264,14 +262,16 @@ class Court {
     return change === 'begins' && this.#charge(found, write, before);
   }
 
+  /** A pod that comes back as it was had to go only if the delete can have been planned for another template than today's. */
   #judgeReplacement(found: Case, pod: SeenPod): void {
     const slot = SEEN_KINDS[found.kind].slotOf(pod);
     const deleted = found.deleted.get(slot);
     found.deleted.delete(slot);
+    const today = templateOf(found.workload);
     if (
       deleted !== undefined &&
       deleted.revision === revisionOf(pod) &&
-      deleted.template === JSON.stringify(found.workload.spec.template)
+      [...deleted.templates].every((template) => template === today)
     ) {
       this.#accuse(
         'deleted for nothing',
@@ -353,6 +353,10 @@ function takeBack<V>(map: Map<string, V>, key: string, before: V | undefined): v
   } else {
     map.set(key, before);
   }
+}
+
+function templateOf({ spec }: SeenWorkload): string {
+  return JSON.stringify(spec.template);
 }
 
 /** `since`: pods that the writer has taken after the state that it planned on. */

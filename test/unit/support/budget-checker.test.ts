@@ -160,6 +160,21 @@ describe('nothing is deleted twice', () => {
     expect(rules(evidence)).toEqual([]);
   });
 
+  it('forgives a template that went back between plan and write, but not for long', () => {
+    const backAndForth = (pause: number) =>
+      cluster()
+        .set({ image: 'app:2' })
+        .set({ image: 'app:1' })
+        .wait(pause)
+        .delete(3)
+        .gone(3)
+        .create(3, { revision: 'a' });
+
+    expect(rules(backAndForth(300))).toEqual([]);
+    expect(rules(backAndForth(1_500))).toEqual(['deleted for nothing']);
+    expect(rules(backAndForth(300), { planAgeMs: 0 })).toEqual(['deleted for nothing']);
+  });
+
   it('sees a delete that took effect at once', () => {
     expect(verdict(cluster().deleteAtOnce(3).deleteAtOnce(2))).toMatchObject({
       deletes: 2,
