@@ -8,7 +8,7 @@ import type { Observation, PodWrite, SeenKind, SeenNode, SeenPod, SeenWorkload }
 import { GateWatch } from './budget-gates.ts';
 import { SEEN_KINDS } from './budget-kinds.ts';
 import { judgeReplicas } from './budget-replicas.ts';
-import { changeOf, isFinished, isHelper, isReady, revisionOf } from './budget-rules.ts';
+import { changeOf, hasImagesOf, isFinished, isHelper, isReady, revisionOf } from './budget-rules.ts';
 import { crowdOf, tally } from './budget-tally.ts';
 import type { Scales, Tally } from './budget-tally.ts';
 
@@ -92,10 +92,10 @@ interface Case {
   /** By uid. */
   readonly pods: Map<string, SeenPod>;
   readonly steps: Step[];
-  /** The last rollout delete of a slot, with the templates that it can have been planned for. */
+  /** The last rollout delete of a slot, with the template of that moment and those before that it can have been planned for. */
   readonly deleted: Map<
     string,
-    { readonly revision: string; readonly templates: ReadonlySet<string>; readonly by: PodWrite }
+    { readonly revision: string; readonly templates: readonly string[]; readonly by: PodWrite }
   >;
 }
 
@@ -233,12 +233,12 @@ class Court {
       return false;
     }
     this.#deletes += 1;
-    const templates = new Set(workloads.map(templateOf));
+    const templates = workloads.map(templateOf);
     found.deleted.set(slot, { revision: revisionOf(before), templates, by: write });
     return this.#charge(found, write, before);
   }
 
-  /** What the workload was in the states that a write at that time can have been planned on. */
+  /** What the workload is, and was in the states that a write at that time can have been planned on. */
   #workloadsThroughout({ workload, steps }: Case, at: number): SeenWorkload[] {
     const before = steps.filter((step) => step.at >= at - this.#planAgeMs);
     return [workload, ...before.flatMap((step) => step.workload ?? [])];
@@ -262,17 +262,18 @@ class Court {
     return change === 'begins' && this.#charge(found, write, before);
   }
 
-  /** A pod that comes back as it was had to go only if the delete can have been planned for another template than today's. */
+  /** A pod may come back as it was only if the template went back: after the delete, or after the plan of the delete. */
   #judgeReplacement(found: Case, pod: SeenPod): void {
     const slot = SEEN_KINDS[found.kind].slotOf(pod);
     const deleted = found.deleted.get(slot);
     found.deleted.delete(slot);
+    if (deleted === undefined || deleted.revision !== revisionOf(pod)) {
+      return;
+    }
     const today = templateOf(found.workload);
-    if (
-      deleted !== undefined &&
-      deleted.revision === revisionOf(pod) &&
-      [...deleted.templates].every((template) => template === today)
-    ) {
+    const [atWrite, ...before] = deleted.templates;
+    const wentBack = before.some((template) => template !== today) && hasImagesOf(found.workload, pod);
+    if (atWrite === today && !wentBack) {
       this.#accuse(
         'deleted for nothing',
         deleted.by,

@@ -98,6 +98,7 @@ export interface SeenWorkload extends SeenObject {
     };
     readonly template: {
       readonly spec?: {
+        readonly containers?: readonly SeenContainer[];
         readonly nodeSelector?: Readonly<Record<string, string>>;
         readonly tolerations?: readonly SeenToleration[];
         readonly affinity?: unknown;

@@ -1,6 +1,12 @@
 /** The few rules of pods that the budget checker judges by, written once more and apart from the planners. */
 
-import type { SeenContainer, SeenContainerStatus, SeenNode, SeenPod } from './budget-evidence.ts';
+import type {
+  SeenContainer,
+  SeenContainerStatus,
+  SeenNode,
+  SeenPod,
+  SeenWorkload,
+} from './budget-evidence.ts';
 
 const ANNOTATION = 'fairlead.dev/in-place-update';
 const PRE_PULL = 'fairlead.dev/pre-pull';
@@ -90,6 +96,12 @@ export function changedImages(before: SeenPod, after: SeenPod): readonly string[
   return containersOf(after)
     .filter(({ name, image }) => images.get(name) !== image)
     .map(({ name }) => name);
+}
+
+/** True if its containers run the images that the template of the workload says: those of the last rollout may not. */
+export function hasImagesOf({ spec }: SeenWorkload, pod: SeenPod): boolean {
+  const images = new Map(containersOf(pod).map(({ name, image }) => [name, image]));
+  return (spec.template.spec?.containers ?? []).every(({ name, image }) => images.get(name) === image);
 }
 
 export function containersOf({ spec }: SeenPod): readonly SeenContainer[] {

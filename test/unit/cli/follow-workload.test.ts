@@ -38,7 +38,7 @@ describe('waiting for a workload', () => {
     };
     const { signal } = new AbortController();
     const session = trusted<Session>({ client: ground.client, io: { interrupted: signal } });
-    const seen = await awaitWorkload(session, WEB, 0, (object) => object?.metadata.name);
+    const seen = await awaitWorkload(session, WEB, 60_000, (object) => object?.metadata.name);
     expect(seen).toEqual({ outcome: 'seen', value: 'web' });
   });
 });

@@ -175,6 +175,17 @@ describe('nothing is deleted twice', () => {
     expect(rules(backAndForth(300), { planAgeMs: 0 })).toEqual(['deleted for nothing']);
   });
 
+  it('names a pod that came back as it was although the template had just gone on', () => {
+    const evidence = cluster()
+      .set({ image: 'app:2' })
+      .wait(300)
+      .delete(3)
+      .gone(3)
+      .create(3, { revision: 'a' });
+
+    expect(rules(evidence)).toEqual(['deleted for nothing']);
+  });
+
   it('sees a delete that took effect at once', () => {
     expect(verdict(cluster().deleteAtOnce(3).deleteAtOnce(2))).toMatchObject({
       deletes: 2,

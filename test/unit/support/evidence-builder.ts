@@ -75,7 +75,7 @@ export class EvidenceBuilder {
         minReadySeconds,
         podManagementPolicy: parallel ? 'Parallel' : 'OrderedReady',
         updateStrategy: { rollingUpdate: { maxUnavailable, ...(maxSurge !== undefined && { maxSurge }) } },
-        template: { image },
+        template: { spec: { containers: [{ name: 'main', image }] } },
         ...(start !== undefined && { ordinals: { start } }),
       },
     };

@@ -372,8 +372,9 @@ describe('one whose body does not come', () => {
     ['what is no signature', { 'x-github-event': 'push', 'x-hub-signature-256': 'sha256=00' }],
     ['a wrong token', { 'x-gitlab-event': 'Push Hook', 'x-gitlab-token': 'guessed' }],
   ])('is refused at once when the headers bring %s', async (_name, headers) => {
-    // Had the body been waited for, it would be 408.
+    const begun = performance.now();
     expect(await statusOf(dawdle(headers))).toBe(401);
+    expect(performance.now() - begun).toBeLessThan(1_000);
     expect(results).toEqual(['unauthorized']);
   });
 
@@ -398,10 +399,10 @@ describe('one whose body does not come', () => {
     socket.destroy();
   });
 
-  it('is given up within seconds, however long a request may take', async () => {
+  it('is given up after two seconds', async () => {
     const begun = performance.now();
     expect(await statusOf(dawdle(github(PUSH)))).toBe(408);
-    expect(performance.now() - begun).toBeLessThan(30_000);
+    expect(performance.now() - begun).toBeLessThan(4_000);
     expect(results).toEqual(['aborted']);
   });
 
